@@ -13,7 +13,9 @@ Programs exit with ``exit_status``; notebooks show the message alone, without a 
 """
 
 import os
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 
 from bench.redaction import redacted
@@ -80,7 +82,8 @@ class TransportError(BenchError):
     """A system's own library failed; its exception is the cause.
 
     kind: what failed calls are counted by: connect, read (a reply did not come, or not whole), status and its number,
-    body (a reply of other content), fault and its number, a library's own name for it, call (anything else).
+    body (a reply of other content), fault and its number, a library's own name for it, call (anything else). Of a wrong
+    reply of a service the name of its request and the fault.
     """
 
     def __init__(self, text: str, kind: str = "call") -> None:
@@ -94,6 +97,21 @@ class WrongReplyError(TransportError):
 
 class UnprocessedError(TransportError):
     """The server says that it has not processed a request, which may therefore be sent again."""
+
+
+class Kinds(Counter[str]):
+    """How many calls failed, by kind. Kinds that differ only in what replies held count as the first of them."""
+
+    _COMMON = re.compile(r".*?: (?:wrong content|\$.*? (?:is|does) )(?!missing$)")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: dict[str, str] = {}
+
+    def add(self, kind: str, count: int = 1) -> None:
+        """Count calls that failed."""
+        common = self._COMMON.match(kind)
+        self[self._first.setdefault(common[0] if common else kind, kind)] += count
 
 
 class DataError(BenchError):

@@ -171,6 +171,11 @@ def harmless(text: str) -> str:
     return _TAG.sub("\uff1c", text.translate(_HARMLESS)).replace("](", "\uff3d(")
 
 
+def with_dollars(text: str) -> str:
+    """Return a harmless text for a terminal or a program, to which a dollar sign begins no formula."""
+    return text.replace("\uff04", "$")
+
+
 def all_harmless(value: Any) -> Any:
     """Return what JSON held with all its texts harmless, names of fields included."""
     if isinstance(value, str):

@@ -34,7 +34,7 @@ from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 from bench.stats.levels import Levels, two_levels
-from bench.text import duration, listed, percent_beside, quantity
+from bench.text import counted, duration, listed, percent_beside, quantity
 
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "garbage collections are part of the cost of the client's library, and can move the quantile"
@@ -156,9 +156,9 @@ def _failed(run: Run) -> Check:
     """
     failing = run.ledger[run.ledger["errors"] > 0]
     counts, loop_counts = (requests.of_starts(run, rows) for rows in (failing, failing[failing["load"] != "open"]))
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failed.items())
+    kinds = "; ".join(f"{kind} ({counted(count, 'call')})" for kind, count in counts.failed.items())
     finding = (
-        f"{counts.errors:,} failed requests and {counts.answered:,} right replies in {len(failing)} starts ({kinds})"
+        f"{counts.errors:,} failed requests and {counts.answered:,} right replies in {len(failing)} starts: {kinds}"
     )
     theirs = any(run.case(case).generator for case in failing["case"])
     include = "times and rates include error replies" if theirs else "times and rates exclude failed calls"

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from bench.apps.failures import end, status_and_text
-from bench.text import plainly
+from bench.text import plainly, with_dollars
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True}
 flag = functools.partial(click.option, is_flag=True)
@@ -40,7 +40,7 @@ def cli(debug: bool) -> None:
 
 def echo(text: str) -> None:
     """Write a line to the output, in its own letters: click would write others than an ASCII terminal shows."""
-    click.echo(text, file=sys.stdout)
+    click.echo(with_dollars(text), file=sys.stdout)
 
 
 @cli.command("list")

@@ -105,7 +105,7 @@ def _of_http(base: str, path: str, query: str, notes: list[str]) -> list[dict[st
     urls = (base + (path.rstrip("/") + each if each else target) for each in DESCRIPTIONS)
     descriptions = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
     if not (described := next(descriptions, None)):
-        if (status := _status(base + target)) >= 400 and path.strip("/"):
+        if (status := _status(base + target)) >= 400:
             raise DataError(
                 f"{base}{target} answers with status {status}: give the URL of an OpenAPI description, or of a path"
             )
@@ -162,12 +162,18 @@ def _status(url: str) -> int:
 
 
 def _silent(url: str, reason: OSError) -> DataError:
-    """Return the error for a URL at which nothing answers."""
-    return DataError(f"nothing answers at {url} ({getattr(reason, 'reason', reason)}): start the service")
+    """Return the error for a URL without an answer."""
+    cause = getattr(reason, "reason", reason)
+    if isinstance(cause, ConnectionRefusedError):
+        return DataError(f"nothing answers at {url} ({cause}): start the service")
+    return DataError(f"{url} has no answer ({cause}): correct the URL, or look at the service's log")
 
 
 def _read(url: str) -> dict[str, Any] | None:
-    """Return the JSON object at a URL; None if there is none, DataError if nothing answers, or it is too large."""
+    """Return the JSON object at a URL; None if there is none, DataError if nothing listens, or it is too large.
+
+    A service that runs may fail, drop the connection or be slow where nobody has asked before: then there is none.
+    """
     try:
         with DIRECT.open(url, timeout=5) as response:
             content = response.read(MOST_BYTES + 1)
@@ -176,9 +182,12 @@ def _read(url: str) -> dict[str, Any] | None:
             if len(content) > MOST_BYTES and content.lstrip().startswith(b"{"):
                 raise DataError(f"{url} is larger than {MOST_BYTES:,} B: write the file by hand (docs/services.md)")
             value = documents.from_json(content)
-    except urllib.error.HTTPError:
+    except (urllib.error.HTTPError, http.client.IncompleteRead):
         return None
     except OSError as reason:
+        cause = getattr(reason, "reason", reason)
+        if isinstance(cause, ConnectionResetError | BrokenPipeError | TimeoutError):
+            return None
         raise _silent(url, reason) from reason
     except (ValueError, zlib.error):
         return None

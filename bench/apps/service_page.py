@@ -25,7 +25,7 @@ from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run
 from bench.systems import FOLDERS
-from bench.text import duration, listed, paragraphs, quoted, unmarked
+from bench.text import duration, listed, one_line, paragraphs, quoted, unmarked
 
 Say = Callable[[str], None]
 
@@ -56,8 +56,7 @@ def make(
     runs = list[Run]()
     try:
         for run in measure(file, objective, clients, profile, engine, say):
-            tally = trust_card.tally(checks.check(run))
-            say(f"\n{unmarked(paragraphs(conclusion(run), tally.line))}\n")
+            say(f"\n{unmarked(paragraphs(conclusion(run), card(run)))}\n")
             runs.append(run)
     finally:  # what was measured is kept, also where the search fails
         if runs:
@@ -66,6 +65,13 @@ def make(
         own = quoted(str(Path(file).absolute().parent))
         say(f"Where the time goes: {FOLDERS}={own} {BENCH} trace {runs[0].id}")
     return not any(trust_card.tally(checks.check(run)).is_invalid for run in runs)
+
+
+def card(run: Run) -> str:
+    """Return how many checks passed, and in a line for each caution what was found."""
+    outcomes = checks.check(run)
+    cautions = [f"{each.name}: {one_line(each.found, 160)}" for each in outcomes if each.verdict == trust_card.CAUTION]
+    return "\n".join([trust_card.tally(outcomes).line, *cautions])
 
 
 def conclusion(run: Run) -> str:
@@ -94,7 +100,7 @@ def measure(file: str, objective: str, clients: int, profile: str, engine: str, 
         return
     latency = notebook.measure("latency", **shared)
     yield latency
-    if why := why_no_rate(latency, name, goal):
+    if why := "the profile smoke is a quick look" if profile == "smoke" else why_no_rate(latency, name, goal):
         say(f"No search for a capacity: {why}")
         return
     yield notebook.search(**shared, objective=objective, clients=clients)

@@ -10,13 +10,12 @@ import inspect
 import random
 import time
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import CoroutineType
 from typing import Any, TypeVar
 
 from bench.child import memory, request_names, timed_loops
-from bench.errors import BenchError, TransportError, WrongReplyError
+from bench.errors import BenchError, Kinds, TransportError, WrongReplyError
 
 MOST_LOST = 1000  # connections per caller and window: each keeps a port for a minute, of 28,000 that a machine has
 
@@ -30,13 +29,13 @@ class Failures:
     """Failed calls of a window, counted by kind."""
 
     def __init__(self) -> None:
-        self.kinds: Counter[str] = Counter()
+        self.kinds = Kinds()
         self._lost = 0
 
     def add(self, error: TransportError) -> None:
         """Count one failure; TransportError when too many were lost, SystemFailedError for one that took the memory."""
         memory.refuse(error)
-        self.kinds[error.kind] += 1
+        self.kinds.add(error.kind)
         self._lost += not isinstance(error, WrongReplyError)
         if self._lost >= MOST_LOST:
             more = self.kinds.total() - 1
@@ -45,7 +44,10 @@ class Failures:
 
 def failed(callers: Iterable[Any]) -> tuple[int, list[tuple[str, float, str]]]:
     """Return the number of failed calls of all that have ``failures``, and (name, count, unit) of each kind."""
-    kinds = sum((caller.failures.kinds for caller in callers), Counter[str]())
+    kinds = Kinds()
+    for caller in callers:
+        for kind, count in caller.failures.kinds.items():
+            kinds.add(kind, count)
     return kinds.total(), [(f"error_{kind}", count, "1") for kind, count in kinds.items()]
 
 

@@ -200,7 +200,7 @@ def loads(run: Run) -> Iterator[Row]:
             "offered/s": f"{row['offered_per_s']:g}" if is_paced else "closed loop",
             "achieved/s [range over starts]": level(run, case, "rate_per_s"),
             "sent of scheduled": _median(run, case, "achieved") if is_paced else "all",
-            "failed of sent": ", ".join(f"{kind} {count / totals.sent:.1%}" for kind, count in totals.failed.items())
+            "failed of sent": "; ".join(f"{kind} ({count / totals.sent:.1%})" for kind, count in totals.failed.items())
             or "none",
         }
         for p in stats.QUANTILES[:3]:

@@ -519,9 +519,10 @@ class Start:
     def exit_report(self, error: str, children: Sequence[ChildHandle]) -> str:
         """Return how the server and the router ended, if ``error`` does not say so: clients often notice first.
 
-        A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.
+        Of a server that still runs, return the end of its log, where a traceback may be. A router's controller takes a
+        moment to see that its worker is gone, and longer on a busy machine.
         """
-        ends = [child.exit_report(patience_s=0.1) for child in children if " server" in child.name]
+        ends = [child.exit_report(0.1) or child.end_of_log() for child in children if " server" in child.name]
         if self.router:
             is_dying = any(self.hosts.server.has_ended(pid) for pids in self.router.pids.values() for pid in pids)
             ends.append(self.router.child.exit_report(END_S if is_dying else 0.1))

@@ -27,7 +27,7 @@ from bench.errors import SystemFileError, TransportError, WrongReplyError, did_y
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
 from bench.redaction import hide, redacted
-from bench.text import counted
+from bench.text import LONGEST, counted, one_line
 
 PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\{port\}|[1-9][0-9]{0,4})")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a name in HTTP (RFC 9110, 5.6.2)
@@ -353,7 +353,7 @@ class Prepared(Struct, frozen=True):
         if not wanted and status in REDIRECTS:
             return StatusFault(status, "a redirect: request the path that it leads to, or expect this status")
         if status != wanted if wanted else status >= 400:
-            return StatusFault(status, f"not {wanted or 'below 400'}: {begin(body)}")
+            return StatusFault(status, f"expected {wanted or 'below 400'}: {begin(body)}", wanted)
         return ""
 
     def fault_of_content(self, body: bytes) -> str:
@@ -469,26 +469,27 @@ def _inflated(body: bytes) -> bytes:
 
 
 class StatusFault(str):
-    """What is wrong with the status of a reply, in words."""
+    """What is wrong with the status of a reply, in words; kind: in few of them."""
 
-    status: int | str
+    kind: str
 
-    def __new__(cls, status: int | str, why: str) -> "StatusFault":
-        """Return what to say of a status, and why it is wrong."""
+    def __new__(cls, status: int | str, why: str, wanted: int | str | None = None) -> "StatusFault":
+        """Return what to say of a status, why it is wrong, and which one the file names, if it names one."""
         made = super().__new__(cls, f"its status is {status}, {why}")
-        made.status = status
+        made.kind = f"status {status}" + (f", expected {wanted}" if wanted else "")
         return made
 
 
 def refuse(request: Prepared, fault: str) -> None:
     """Raise WrongReplyError if there is a fault; its kind is the request's name and the status, or what is wrong."""
     if fault:
-        kind = "wrong content"
+        kind = f"wrong content: {fault}"
         if isinstance(fault, StatusFault):
-            kind = f"status {fault.status}"
+            kind = fault.kind
         elif fault.startswith("$"):  # a member of JSON
-            kind = fault if fault.endswith("is missing") else f"{fault.split()[0]} is not as expected"
-        raise WrongReplyError(f"{request.name} was answered wrongly: {fault}", redacted(f"{request.name}: {kind}"))
+            kind = fault
+        kind = one_line(redacted(f"{request.name}: {kind}"), LONGEST)
+        raise WrongReplyError(f"{request.name} was answered wrongly: {fault}", kind)
 
 
 def too_late(service: Service, request: Prepared) -> TransportError:
@@ -509,8 +510,8 @@ def differs(wanted: Any, value: Any, path: str) -> str:
         return next(filter(None, (differs(*pair, f"{path}[{index}]") for index, pair in pairs)), "")
     if wanted == value and isinstance(wanted, bool) == isinstance(value, bool):  # to Python, True is 1
         return ""
-    got, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
-    return f"{path} is {got}, not {right}"
+    got, right = (one_line(redacted(json.dumps(each)), 60) for each in (value, wanted))
+    return f"{path} is {got}, expected {right}"
 
 
 def read(file: str) -> Service:
@@ -528,7 +529,7 @@ def _read(file: str, changed_ns: int) -> Service:
         value = yaml_text.value_of(documents.read(path).decode())
         says = msgspec.convert(value, ServiceFile)
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
-        raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}: correct the file") from reason
+        raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}") from reason
     service = Service(path.stem, file, says)
     for name in values.names_in(value):
         if name.startswith("env:"):

@@ -16,7 +16,10 @@ def value_of(text: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as reason:
-        raise ValueError(one_line(reason.problem or reason.context or "it is no YAML", 150)) from reason
+        what = one_line(reason.problem or reason.context or "it is no YAML", 150)
+        is_key = reason.context == "while scanning a simple key"  # which is before the place where this was noticed
+        mark = reason.context_mark if is_key else reason.problem_mark
+        raise ValueError(f"line {mark.line + 1}, column {mark.column + 1}: {what}" if mark else what) from reason
     except yaml.YAMLError as reason:  # of a sign that YAML does not have
         raise ValueError(one_line(str(reason), 150)) from reason
     except RecursionError as reason:

@@ -33,6 +33,7 @@ LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline h
 LONGEST = 3
 CROWDED = 4
 QUOTED = 4000  # characters of the end of a log, at most; a secret that begins before them is redacted whole
+EMPTY = "(its log is empty)"
 LAST_LINES, LONGEST_LINE = 6, 300  # of a log that an error quotes; characters of such a line
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
@@ -88,6 +89,11 @@ class ChildHandle:
     def log_tail(self) -> str:
         """Return the end of what it printed, on one line."""
         raise NotImplementedError
+
+    def end_of_log(self) -> str:
+        """Return the end of what it printed, with its name; "" if it printed nothing."""
+        tail = self.log_tail()
+        return "" if tail == EMPTY else f"the end of the {self.name}'s log: {tail}"
 
     def exit_report(self, patience_s: float) -> str:
         """Return how it ended and the end of its log, or nothing if it still runs."""
@@ -157,7 +163,7 @@ class Child(Process, ChildHandle):
         text = os.pread(self._log.fileno(), 2 * QUOTED, max(0, size - 2 * QUOTED)).decode(errors="replace")
         lines = [line for line in redacted(text)[-QUOTED:].splitlines() if line.strip()]
         tail = [one_line(line, LONGEST_LINE) for line in lines[-LAST_LINES:]]
-        return " | ".join(tail) or "(its log is empty)"
+        return " | ".join(tail) or EMPTY
 
     def exit_report(self, patience_s: float) -> str:
         """Return how the child ended and the end of its log, or nothing if it still runs.

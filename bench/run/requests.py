@@ -1,11 +1,11 @@
 """What became of requests: answered as expected, failed by kind, or not sent. All that counts them does so here."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import pandas as pd
 
+from bench.errors import Kinds
 from bench.run.start_record import StartRecord
 from bench.run.tables import Tables
 from bench.text import harmless, listed
@@ -63,20 +63,21 @@ class Requests(NamedTuple):
 def of_record(record: StartRecord) -> Requests:
     """Return the requests of a start that was just measured."""
     reports = pd.DataFrame(record.tables.get("reports", []), columns=["name", "value"])
-    return _requests(pd.DataFrame([record.ledger]), reports)
+    return _requests(pd.DataFrame([record.ledger]), reports["name"], reports["value"])
 
 
 def of_starts(run: Tables, starts: pd.DataFrame) -> Requests:
     """Return the requests of some rows of a run's ledger."""
-    return _requests(starts, run.reports[run.reports["start"].isin(starts.index)])
+    reports = run.reports[run.reports["start"].isin(starts.index)]
+    return _requests(starts, map(harmless, reports["name"]), reports["value"])
 
 
-def _requests(ledger: pd.DataFrame, reports: pd.DataFrame) -> Requests:
+def _requests(ledger: pd.DataFrame, names: Iterable[str], values: Iterable[float]) -> Requests:
     counts = ledger.reindex(columns=["calls", "streams", "errors", "scheduled"])
-    failed = Counter[str]()
-    for name, count in zip(reports["name"], reports["value"], strict=True):
-        failed[harmless(name.removeprefix(PREFIX))] += int(count) * name.startswith(PREFIX)
-    failed["of a kind that was not recorded"] += int(counts["errors"].sum()) - failed.total()
+    failed = Kinds()
+    for name, count in zip(names, values, strict=True):
+        failed.add(name.removeprefix(PREFIX), int(count) * name.startswith(PREFIX))
+    failed.add("of a kind that was not recorded", int(counts["errors"].sum()) - failed.total())
     scheduled = None if counts["scheduled"].isna().any() else int(counts["scheduled"].sum())
     return Requests(int(counts["streams"].fillna(counts["calls"]).sum()), +failed, scheduled)
 

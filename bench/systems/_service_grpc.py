@@ -229,8 +229,10 @@ def fault(request: Prepared, status: str, data: bytes) -> str:
 
 def fault_of_status(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with the status of a reply or stream, with its details; "" for the expected one."""
-    wanted = request.expect.status or "OK"
-    return "" if status == wanted else StatusFault(status, f"not {wanted}: {begin(data)}")
+    named = request.expect.status
+    assert not isinstance(named, list)
+    wanted = named or "OK"
+    return "" if status == wanted else StatusFault(status, f"expected {wanted}: {begin(data)}", named)
 
 
 def fault_of_message(request: Prepared, data: bytes) -> str:

@@ -118,6 +118,6 @@ def test_a_service_that_refuses_every_second_call_keeps_its_connections(tmp_path
         system = systems.load(name)
         spec = client_spec(system=name, engine=engine, load=load, offered_per_s=40, max_calls=10, **how)
         report = reported(library_load(system, system.Options(), address, spec), 10**9)
-    assert report.numbers == [("error_it: status 503", report.errors, "1")] and report.errors >= 4
+    assert report.numbers == [("error_it: status 503, expected 200", report.errors, "1")] and report.errors >= 4
     assert load == "closed" or report.calls + report.errors == report.scheduled == 40
     assert len(connections) == spec.case.callers

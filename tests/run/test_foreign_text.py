@@ -5,7 +5,7 @@ import re
 import pytest
 from hostile_runs import HALVES, hostile
 
-from bench.apps import listing
+from bench.apps import cli, listing
 from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
@@ -31,6 +31,11 @@ def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, 
     svg, _ = panels.save(run)
     assert_harmless(svg.read_text("utf-8"))
     assert all(run.labels) and tables.results(run)
+
+
+def test_a_terminal_shows_a_dollar_sign(capsys):
+    cli.echo(harmless("$.id is missing"))
+    assert capsys.readouterr().out == "$.id is missing\n"
 
 
 def test_what_is_harmless_stays_as_it_is():

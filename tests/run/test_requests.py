@@ -2,6 +2,7 @@
 
 from handmade import usual
 
+from bench.errors import Kinds
 from bench.run import requests
 from bench.run.requests import Requests
 from bench.run.start_record import StartRecord
@@ -14,6 +15,14 @@ def test_failures_of_several_clients_are_added_up_by_kind():
     assert counts.failed == {"it: status 503": 5, "read": 1}
     assert (counts.answered, counts.sent, counts.not_sent) == (4, 10, 2)
     assert counts.scheduled == counts.answered + counts.errors + counts.not_sent
+
+
+def test_faults_of_one_kind_are_added_up_under_the_first_whatever_value_was_wrong():
+    kinds = Kinds()
+    faults = ['$.id is "a", expected "b"', "$.id is missing", "$.n is 1, expected 2", "wrong content: it is no JSON"]
+    for kind in [*faults, '$.id is "c", expected "d"', "wrong content: its stream has no message", "status 500"]:
+        kinds.add(f"it: {kind}")
+    assert kinds == dict(zip([f"it: {kind}" for kind in [*faults, "status 500"]], [2, 1, 1, 2, 1], strict=True))
 
 
 def test_what_came_is_told_from_what_did_not():

@@ -156,7 +156,7 @@ def test_requests_come_as_often_as_their_weights_say_with_values_that_the_seed_d
         ({"json": {"a": 1}}, 200, b"<html>", "JSON"),
         ({"json": {"a": [{"b": 1}, {"b": 2}]}}, 200, b'{"a": [{"b": 1}, {"b": 3}]}', "$.a[1].b"),
         ({"json": {"a": [1]}}, 200, b'{"a": [1, 2]}', "$.a"),
-        ({"json": {"ok": True}}, 200, b'{"ok": 1}', "$.ok is 1, not true"),
+        ({"json": {"ok": True}}, 200, b'{"ok": 1}', "$.ok is 1, expected true"),
         ({"json": {"n": 1}}, 200, b'{"n": 1.0}', ""),
         ({"json": {"a": 1}}, 200, b"[" * 100_000, "nested too deeply"),
         ({"json": None}, 200, b"0", "null"),
@@ -206,7 +206,7 @@ def test_a_schema_has_to_hold_what_it_refers_to(own, tmp_path, schema, fact):
 @pytest.mark.parametrize(
     ("content", "fact"),
     [
-        ("requests: [", "expected"),
+        ("ready: /x\nstart x\nrequests: []", "line 2, column 1: could not find expected ':'"),
         ("", "the file must be a mapping"),
         ({"requests": []}, "requests"),
         (description(requests=[{"name": "one", "http": {"path": "/", "method": "GET", "jsn": 1}}]), "jsn"),
@@ -466,6 +466,18 @@ def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective()
     assert "of the requests failed" in why(wrong, "zeromq", objective("p99<=20ms"))
 
 
+def test_no_capacity_is_searched_in_a_quick_look(own, monkeypatch):
+    monkeypatch.setattr(service_page.notebook, "measure", lambda *_, **parameters: "run")
+    lines = []
+    runs = service_page.measure(own(description()), "p99<=20ms", 4, "smoke", "library", lines.append)
+    assert list(runs) == ["run"] and lines[-1].startswith("No search for a capacity")
+
+
+def test_what_each_caution_found_is_printed():
+    first, *cautions = service_page.card(handmade([Case("zeromq", "tcp")], [100])).splitlines()
+    assert len(cautions) == first.count("CAUTION") > 0 and max(map(len, cautions)) < 200
+
+
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(own, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="name another folder"):
@@ -615,7 +627,7 @@ def test_unique_values_are_new_in_each_request_and_its_reply_must_have_them(own,
     record = measure(case(file, engine=engine, callers=2), 0.2, seed=1)
     assert record.ledger["calls"] > 10 and not record.ledger["errors"]
     stale = asked | {"http": asked["http"] | {"json": {"key": 1}}}
-    with pytest.raises(SystemFailedError, match="key is 1, not"):
+    with pytest.raises(SystemFailedError, match="key is 1, expected"):
         measure(case(own(description(requests=[stale], values={"key": {"unique": "number"}})), engine=engine), 0.1, 1)
 
 
@@ -663,8 +675,8 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
         errors = record.ledger["errors"]
         assert record.ledger["scheduled"] == 100 and errors == pytest.approx(record.ledger["calls"] / 4, abs=2)
         assert {row["name"] for row in record.tables["reports"]} <= {
-            "error_price: $.currency is not as expected",
-            "error_user: $.id is not as expected",
+            'error_price: $.currency is "USD", expected "EUR"',
+            'error_user: $.id is "another", expected "other"',
             PACING,
         }
     plan = experiment("openload").plan(system=wrong, engine="wire", callers=2)
@@ -715,7 +727,7 @@ def test_the_cases_of_a_block_get_the_same_requests_and_blocks_get_other_ones(ow
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        ("wrong", "error_price: $.currency is not as expected"),
+        ("wrong", 'error_price: $.currency is "USD", expected "EUR"'),
         ("close", "error_read"),
         ("redirect", "error_price: status 302"),
     ],
@@ -765,7 +777,7 @@ def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of
     wrong = own(description(fault, requests=[dollars], headers=headers), "dear")
     check_answered(file, address)
     for engine in ENGINES:
-        with pytest.raises(TransportError, match=r'currency is "EUR", not "USD"'):
+        with pytest.raises(TransportError, match=r'currency is "EUR", expected "USD"'):
             asked(wrong, address, engine=engine)
 
 
@@ -820,6 +832,8 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        if sys.argv[2] == "traceback":
+            raise ValueError(self.path)
         if sys.argv[2] == "log" and next(numbers) > 9:
             os._exit(1)
         body = self.path.encode()
@@ -833,7 +847,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
 
-@pytest.mark.parametrize("place", ["page", "library", "log"])
+@pytest.mark.parametrize("place", ["page", "library", "log", "traceback"])
 def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, place):
     monkeypatch.setenv("OWN_TOKEN", "hush/hush +1")
     request = {"name": "secret", "http": {"path": "/secret?token={env:OWN_TOKEN}"}}
@@ -881,14 +895,17 @@ def test_no_first_file_is_made_where_nothing_answers(described, monkeypatch):
     with pytest.raises(DataError, match="/nothing answers with status 404"):
         described(None, 404, f"{HERE}/nothing")
     monkeypatch.undo()
-    with pytest.raises(DataError, match="nothing answers"):
+    with pytest.raises(DataError, match=r"nothing answers.*start the service"):
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
     with pytest.raises(UsageError):
         first_service_file.text("ftp://x")
 
 
 def statuses(usual):
-    """Return what serves the status that a path names, or the usual one; below /zip and /big OpenAPI descriptions."""
+    """Return what serves the status that a path names, or the usual one; below /zip and /big OpenAPI descriptions.
+
+    Below /200 it ends the connection.
+    """
     paths = {"paths": {"/a": {"get": {}}}}
     files = {
         "/zip/openapi.json": http(gzip.compress(json.dumps(paths).encode()), fields=[b"Content-Encoding: gzip"]),
@@ -898,6 +915,8 @@ def statuses(usual):
     def behave(connection, _):
         while head := connection.recv(1 << 16):
             path = head.split()[1].decode()
+            if path.startswith("/200/"):
+                return
             named = path.strip("/").partition("?")[0]
             status = named if named.isdecimal() else str(usual)
             connection.sendall(files.get(path) or http(b"", f"{status} Such".encode(), [b"Location: /200"]))
@@ -908,7 +927,7 @@ def statuses(usual):
 @pytest.mark.parametrize(
     ("status", "target", "line"),
     [
-        (404, "", "# / answers with status 404"),
+        (404, "", "answers with status 404: give the URL"),
         (302, "", "    status: 302"),
         (404, "/200?a=b", "    path: /200?a=b"),
         (404, "/zip", "    path: /a"),
@@ -925,7 +944,7 @@ def test_a_first_file_has_the_status_and_the_query_of_a_service_that_does_not_de
         except DataError as reason:
             text = str(reason)
     assert line in text
-    assert "secret" not in text and (target == "/big" or "# The URL has credentials" in text)
+    assert "secret" not in text and (": give" in text or target == "/big" or "# The URL has credentials" in text)
 
 
 def operation_with(name, place, **more):
@@ -1043,7 +1062,7 @@ def test_grpc_calls_are_checked_and_those_that_fail_are_counted_unless_their_sta
         check_answered(file, address, callers=2)
     for engine in ENGINES:
         report, failed = asked(other, address, engine=engine)
-        assert report.calls and failed == {"error_user: $.id is not as expected": report.errors}
+        assert report.calls and failed == {'error_user: $.id is "another", expected "other"': report.errors}
     with pytest.raises(UsageError, match="headers"):
         case(own_grpc(["a"], {}, headers={"token": "{id}"}), engine="wire")
 
@@ -1312,7 +1331,7 @@ def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, start
     check_answered(right, address, **STREAMED)
     for engine in ENGINES:
         report, failed = asked(other, started(other), engine=engine, **STREAMED)  # a new one: every fifth is short
-        assert failed == {"error_user: wrong content": report.errors} and report.calls
+        assert report.calls and failed == {"error_user: wrong content: its stream has 3 messages, not 4": report.errors}
         with pytest.raises(TransportError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
             asked(full, address, engine=engine, **STREAMED)
         with pytest.raises(SystemFileError, match="one reply"):

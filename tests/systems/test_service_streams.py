@@ -71,8 +71,8 @@ def test_a_stream_is_compared_with_what_is_expected(expect, content, fault):
         return
     with pytest.raises(TransportError, match=fault) as refused:
         asyncio.run(received())
-    kind = "$.a is not as expected" if fault.startswith(r"\$\.a is") else "wrong content"
-    assert refused.value.kind == f"tokens: {kind}"
+    kind = "$.a is 2, expected 1" if fault.startswith(r"\$\.a is") else "wrong content: "
+    assert refused.value.kind.startswith(f"tokens: {kind}")
 
 
 EVENTS = [b"Content-Type: text/event-stream"]
@@ -117,7 +117,7 @@ def test_the_wire_reads_a_stream_up_to_the_end_of_its_connection():
 def test_the_wire_refuses_a_stream_that_is_not_as_expected(expect, parts, kind, fact):
     with pytest.raises(TransportError, match=fact) as refused:
         by_wire(expect, *parts)
-    assert refused.value.kind == kind
+    assert refused.value.kind.startswith(kind)
 
 
 TICK_NS, CHECK_S = 20_000_000, 0.001
