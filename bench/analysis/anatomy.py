@@ -22,11 +22,13 @@ from bench.analysis.call_path import (
     caller_of,
     rows_of,
 )
+from bench.run.calls import ONE_REQUEST
 from bench.run.frames import Run, number_of, once
 from bench.run.schema import SAMPLED
 from bench.run.start_values import ROLES
 
 EDGE_NS = 3_000  # between a call's own times and the first and last event that is kept of it
+LEAST_CALLS = 20  # traced calls of a request: fewer say too little of it
 SLOW = 0.99  # of the traced calls: those above it are the slow ones
 Row = tuple[str, str]  # role, and what
 
@@ -62,9 +64,9 @@ def row_words(row: Row) -> str:
 
 
 class TracedCall(NamedTuple):
-    """A traced call: when it was sent and answered, in ns since *go* without pauses; its path.
+    """A traced call: when it was sent and answered, in ns since *go* without pauses; its path; its request.
 
-    parts: None where the events do not explain the call.
+    request: as in ``Calls``. parts: None where the events do not explain the call.
     """
 
     start: int
@@ -72,6 +74,7 @@ class TracedCall(NamedTuple):
     sent_ns: int
     received_ns: int
     parts: list[Part] | None
+    request: int = ONE_REQUEST
 
     @property
     def rtt_ns(self) -> int:
@@ -86,12 +89,14 @@ def calls(run: Run, case: int) -> list[TracedCall]:
 
 
 def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
+    made = run.calls.of_start(start)
     for number, events, pairs in _kept(run, start):
         trace = Trace(events)
         caller = caller_of(trace, pairs)
         for sent_ns, received_ns in pairs[1:]:  # what the first one depended on began before its events
             parts = trace.path(caller, sent_ns, received_ns)
-            yield TracedCall(start, number, sent_ns, received_ns, parts)
+            request = int(made.request[np.searchsorted(made.t_send_ns, sent_ns)])
+            yield TracedCall(start, number, sent_ns, received_ns, parts, request)
 
 
 def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[int, int]]]]:
@@ -119,7 +124,7 @@ def scheduled(run: Run, start: int) -> pd.DataFrame:
 def breakdown(run: Run, case: int) -> pd.DataFrame:
     """Return the breakdown of a case: one row for each call that is explained, in ns.
 
-    Columns: ``start``, ``rtt_ns``, then one for each of ``ROWS``.
+    Columns: ``start``, ``request``, ``rtt_ns``, then one for each of ``ROWS``.
     """
     explained = [call for call in calls(run, case) if call.parts is not None]
     rows = []
@@ -127,8 +132,16 @@ def breakdown(run: Run, case: int) -> pd.DataFrame:
         sums = dict.fromkeys(ROWS, 0)
         for part in call.parts or ():
             sums[part.role, part.what] += part.ns
-        rows.append([call.start, call.rtt_ns, *sums.values()])
-    return pd.DataFrame(rows, columns=pd.Index(["start", "rtt_ns", *ROWS], tupleize_cols=False), dtype="int64")
+        rows.append([call.start, call.request, call.rtt_ns, *sums.values()])
+    names = pd.Index(["start", "request", "rtt_ns", *ROWS], tupleize_cols=False)
+    return pd.DataFrame(rows, columns=names, dtype="int64")
+
+
+def requests(run: Run, case: int) -> dict[str, int]:
+    """Return the requests of a service's traced case that enough calls made, and their numbers; none of one request."""
+    made = breakdown(run, case)["request"].value_counts()
+    there = {name: number for number, name in enumerate(run.calls.requests) if made.get(number, 0) >= LEAST_CALLS}
+    return there if len(made) > 1 else {}
 
 
 def explained_share(run: Run, case: int) -> float:
@@ -138,9 +151,10 @@ def explained_share(run: Run, case: int) -> float:
 
 
 @once
-def typical(run: Run, case: int) -> pd.DataFrame:
-    """Return the rows of a case's breakdown of the middle half of its calls by RTT, in each start."""
+def typical(run: Run, case: int, request: int | None = None) -> pd.DataFrame:
+    """Return the rows of a case's breakdown of the middle half of its calls by RTT, in each start; or of a request."""
     rows = breakdown(run, case)
+    rows = rows if request is None else rows[rows["request"] == request]
     ranks = rows.groupby("start")["rtt_ns"].rank(pct=True)
     return rows[(ranks > 0.25) & (ranks <= 0.75)]
 
@@ -151,9 +165,12 @@ def slow(run: Run, case: int) -> pd.DataFrame:
     return rows[rows["rtt_ns"] > rows["rtt_ns"].quantile(SLOW)]
 
 
-def typical_us(run: Run, case: int, row: Row | None = None) -> "pd.Series[float]":
-    """Return the mean of a row over the typical calls of each start of a case, of the RTT if ``row`` is None, in us."""
-    rows = typical(run, case)
+def typical_us(run: Run, case: int, row: Row | None = None, request: int | None = None) -> "pd.Series[float]":
+    """Return the mean of a row over the typical calls of each start of a case, of the RTT if ``row`` is None, in us.
+
+    request: those that made it alone.
+    """
+    rows = typical(run, case, request)
     values = rows["rtt_ns"] if row is None else rows[row]
     return values.groupby(rows["start"]).mean() / 1e3
 

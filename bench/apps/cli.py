@@ -352,7 +352,10 @@ def explain(figure: str) -> None:
 @click.argument("run")
 @several("--case", "cases", help="A part of a case's label, as show prints it; repeatable. Else the first four.")
 def trace(run: str, cases: tuple[str, ...]) -> None:
-    """Say where the time goes in one call: cases of RUN are measured again while the kernel's tracer records them."""
+    """Say where the time goes in one call: cases of RUN are measured again while the kernel's tracer records them.
+
+    RUN is an id or a part of it, "latest" (the newest run that can be traced), or the FILE.yaml of a measured service.
+    """
     from bench.apps import tracing
 
     echo(tracing.text(run, cases, echo))

@@ -41,7 +41,8 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
     """Measure the plan of a notebook's parameters, or load a stored run; return it.
 
     ``namespace`` is a notebook's ``globals()``: the notebook's parameters are taken from it, and no other names.
-    ``source`` is ``measure``, ``reference`` (the small run that comes with the project) or a run's id.
+    ``source`` is ``measure``, ``reference`` (the small run that comes with the project; of a scenario its own, if
+    there is one) or a run's id.
     With ``budget_s`` there are as many starts as fit into that many seconds in all.
     Prints beforehand what will be measured and how long that takes; UsageError names an unknown parameter.
     """
@@ -139,7 +140,8 @@ def _to_resume(plan: Plan) -> Folder | None:
 
 
 def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) -> Run:
-    run = shared(stored.find(f"reference/{notebook}" if source == "reference" else source).path)
+    is_reference = source == "reference"
+    run = shared((stored.reference(paths.figure_name(notebook)) if is_reference else stored.find(source)).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
     what = estimate.described(run.plan)

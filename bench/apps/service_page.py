@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,7 @@ from bench.plan.objective import Objective
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run
-from bench.systems import FOLDERS
-from bench.text import duration, listed, one_line, paragraphs, quoted, unmarked
+from bench.text import duration, listed, one_line, paragraphs, unmarked
 
 Say = Callable[[str], None]
 
@@ -62,8 +62,7 @@ def make(
         if runs:
             say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=folder)))
     if runs[0].plan.notebook == "latency" and not trace.why_not():
-        own = quoted(str(Path(file).absolute().parent))
-        say(f"Where the time goes: {FOLDERS}={own} {BENCH} trace {runs[0].id}")
+        say(f"Where the time goes: {BENCH} trace {shlex.quote(file)}")
     return not any(trust_card.tally(checks.check(run)).is_invalid for run in runs)
 
 

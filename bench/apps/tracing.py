@@ -1,18 +1,22 @@
 """``bench trace RUN``: cases of a stored run are measured again, traced, to say where the time goes in one call."""
 
+import contextlib
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from bench import systems
 from bench.analysis import stalls
-from bench.errors import BENCH, UsageError
+from bench.errors import BENCH, DataError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, trace
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.measurement.validation.profiles import in_slices, make_plan
-from bench.plan import slicing
+from bench.plan import paths, slicing
 from bench.plan.case import Case
 from bench.run import stored
+from bench.run.folder import Folder
 from bench.run.frames import Run, number_of
 from bench.text import few, listed, paragraphs, unmarked
 
@@ -20,6 +24,7 @@ NOTEBOOK = "anatomy"
 MOST = slicing.MOST // 2  # cases: each is measured twice, traced and not
 SLICE_S, BLOCKS = 0.02, 12  # of a slice; enough for a thousand traced calls of each case
 LEAST_CALLS, LONGEST_S = 4, 0.5  # a slice has time for so many of the slowest calls, but is no longer than that
+TRACEABLE = "one caller in a closed load, with a server of its own here"
 TABLES = {
     "breakdown": "The mean of the middle half of the traced calls",
     "slow": "The slowest calls",
@@ -30,18 +35,20 @@ TABLES = {
 def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     """Measure cases of a run again, traced; return where the time of their calls goes.
 
+    name: of a run; "latest", the newest with such cases; or a service file, the newest with such cases of this service.
     wanted: parts of their labels; none: the first ones that can be traced. UsageError where nothing can be.
     """
-    measured = Run(stored.find(name))
+    system = systems.adopt(name) if name.endswith(systems.SERVICE) else ""
+    measured = Run(newest(system) if system or name in ("", "latest") else stored.find(name))
     asked = measured.folder.plan()
     if reason := trace.why_not():
         raise UsageError(f"{reason}; the notebook shows a stored one: {BENCH} run {NOTEBOOK} -p source reference")
-    _refuse_unknown(name, asked.cases)
-    named = {label: case for label, case in zip(measured.labels, asked.cases, strict=True) if can_be_traced(case)}
+    cases = [pair for pair in zip(measured.labels, asked.cases, strict=True) if system in ("", pair[1].system)]
+    _refuse_unknown(name, [case for _, case in cases])
+    twins = [replace(case, traced=True) for _, case in cases if not case.traced]
+    named = {label: case for label, case in cases if can_be_traced(case) and case not in twins}
     if not named:
-        raise UsageError(
-            f"run {name} has no case that can be traced: one caller in a closed load, with a server of its own here"
-        )
+        raise UsageError(f"run {name} has no case that can be traced: {TRACEABLE}")
     chosen = [label for label in named if not wanted or any(part in label for part in wanted)]
     if not chosen:
         raise UsageError(f"no case of run {name} has {listed(wanted)} in its name; there are {listed(named)}")
@@ -56,14 +63,26 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     return "\n\n".join([*_tables(run), unmarked(answer), _storage(run)])
 
 
+def newest(system: str = "") -> Folder:
+    """Return the newest run with a case that can be traced, of a system if one is named; UsageError without one."""
+    for folder in reversed(stored.all_runs()):
+        with contextlib.suppress(DataError):  # a damaged run does not hide older ones
+            cases = [case for case in folder.plan().cases if system in ("", case.system) and not case.source]
+            if any(map(can_be_traced, cases)) and folder.done():
+                return folder
+    file = shlex.quote(paths.shown(Path(systems.file_of(system)))) if system else ""
+    what, measure = (f" of {system}", f" -p system {file}") if system else ("", "")
+    raise UsageError(f"no run{what} has a case that can be traced: {TRACEABLE}; {BENCH} run latency{measure} makes one")
+
+
 def _refuse_unknown(name: str, cases: Sequence[Case]) -> None:
     """Raise UsageError where a run's systems cannot be measured again: of two revisions, or in a file elsewhere."""
     if any(case.source for case in cases):
         raise UsageError(f"a run of two revisions cannot be traced: trace a run of {BENCH} service or {BENCH} run")
     known = systems.names()
     if absent := next((case.system for case in cases if case.system not in known), ""):
-        command = f"{systems.FOLDERS}=FOLDER {BENCH} trace {name}"
-        raise UsageError(f"no run stores where the file of {absent} is: type {command}, with the file's folder")
+        file, folder = f"{BENCH} trace FOLDER/{absent}.yaml", f"{systems.FOLDERS}=FOLDER {BENCH} trace {name}"
+        raise UsageError(f"no run stores where the file of {absent} is: name the file, {file}, or its folder, {folder}")
 
 
 def slowest_s(run: Run, label: str) -> float:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import systems
-from bench.apps import growing, scenarios
+from bench.apps import growing, repeat, scenarios
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
 from bench.grammar.experiment import OF_A_RUN, exists, experiment, refuse_unknown
@@ -45,8 +45,8 @@ def execute(
     """Execute notebooks, or scenarios of them, into ``data/executed``; raise BenchError at the first that fails.
 
     ``parameters`` override those of a scenario; of every notebook those that it has. A plan of more than an hour has
-    to be agreed to. ``say`` gets a line when a notebook begins, those of its conclusion when it ends (one, of several
-    notebooks), and one for each file.
+    to be agreed to. ``say`` gets, of a notebook that will draw a stored run, first that and why; a line when it begins,
+    those of its conclusion when it ends (one, of several notebooks), and one for each file.
     """
     paths.make_absolute()
     parameters = {name: systems.adopted(value) for name, value in parameters.items()}  # kernels have another folder
@@ -58,21 +58,40 @@ def execute(
     subjects = [replace(subject, parameters=_checked(subject.parameters)) for subject in subjects]
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
-    say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
-    say(f"About {sum(expected_s(subject.notebook, subject.parameters) for subject in subjects):.0f} s in all")
     for number, subject in enumerate(subjects, 1):
-        name, seconds = subject.name, _prepare(subject.notebook, subject.parameters, say)
+        name, is_drawn = subject.name, _say_what_is_drawn(subject, say)
+        if number == 1:
+            say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
+            say(f"About {sum(expected_s(subject.notebook, subject.parameters) for subject in subjects):.0f} s in all")
+        seconds = _prepare(subject.notebook, subject.parameters, say)
         say(f"{name} ({number} of {len(subjects)}): about {seconds:.0f} s")
-        if subject.parameters.get("source", "measure") != "measure" and (more := subject.parameters.keys() - OF_A_RUN):
-            say(f"{name}: a stored run is drawn, with its own plan; not used: {listed(sorted(more))}")
         began = time.monotonic()
         with growing.terminal_or(say) as show:
             target = _execute_one(subject, show)
         for line in concluded(target, in_one_line=len(subjects) > 1):
-            say(f"{name}: {line}" if len(subjects) > 1 else line)
+            say(f"{name}{' (a stored run)' * is_drawn}: {line}" if len(subjects) > 1 else line)
         say(f"{name}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
         for figure in sorted(file for file in paths.figures().glob(f"{name}.*") if file.stem == name):
             say(f"{name}: figure {paths.shown(figure)}")
+
+
+def _say_what_is_drawn(subject: Chosen, say: Callable[[str], None]) -> bool:
+    """Say of a notebook that measures nothing here why not, and which stored run it draws; return whether it does."""
+    name, values = subject.name, _values(subject.notebook, subject.parameters)
+    if not (why := _why_drawn(subject.notebook, values)):
+        return False
+    say(f"{name}: nothing is measured here: {why}")
+    is_reference = values["source"] in ("measure", "reference")
+    folder = stored.reference(name) if is_reference else stored.find(values["source"])
+    manifest = folder.stored_manifest()
+    other = " (the scenario has none of its own)" if is_reference and folder.path.name != name else ""
+    model = manifest["machine"].get("cpu_model") or "a processor of unknown model"
+    origin = f"of {manifest['created'][:10]}, {model}"
+    text = f"{name}: what follows is the stored run {paths.shown(folder.path)}{other}, {origin}"
+    asked = {key: value for key, value in subject.parameters.items() if key not in OF_A_RUN}
+    unlike = asked.keys() - (manifest.get("parameters") or {}).keys() | repeat.others(folder, asked).keys()
+    say(f"{text}; not used: {listed(sorted(unlike))}" if unlike else text)
+    return True
 
 
 def concluded(executed: Path, in_one_line: bool) -> list[str]:
@@ -166,23 +185,32 @@ def _prepare(notebook: Path, parameters: dict[str, Any], say: Callable[[str], No
 
 def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, object]:
     """Return what a notebook will measure, None if it measures nothing, and its parameter ``budget_s``."""
+    values = _values(notebook, parameters)
+    if not exists(notebook.stem) or _why_drawn(notebook, values):
+        return None, None
+    for name in ("source", "resume", "predictions"):
+        values.pop(name, None)
+    budget_s = literal(values.pop("budget_s", None))
+    return experiment(notebook.stem).plan(**values), budget_s
+
+
+def _values(notebook: Path, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the source, the parameters in a notebook's cell, and those given; UsageError for an unknown one."""
     import papermill
 
     cell = papermill.inspect_notebook(str(notebook))
-    is_planned = exists(notebook.stem)
     refuse_unknown(notebook.stem, parameters, _parameters(notebook))
-    values: dict[str, Any] = {name: ast.literal_eval(entry["default"]) for name, entry in cell.items()} | parameters
-    source = values.pop("source", "measure" if is_planned else None)
-    if source == "reference":
-        stored.find(f"reference/{notebook.stem}")
-    if source != "measure":  # or it has no source: it looks at what others measured
-        return None, None
-    for name in ("resume", "predictions"):
-        values.pop(name, None)
-    budget_s = literal(values.pop("budget_s", None))
-    if experiment(notebook.stem).why_not(**values):  # it will say why, and draw the reference run
-        return None, None
-    return experiment(notebook.stem).plan(**values), budget_s
+    shown = {name: ast.literal_eval(entry["default"]) for name, entry in cell.items()}
+    return {"source": "measure"} | shown | parameters
+
+
+def _why_drawn(notebook: Path, values: dict[str, Any]) -> str:
+    """Return why a notebook with these parameters draws a stored run and measures nothing; "" if it measures."""
+    if not exists(notebook.stem):  # it looks at what others measured
+        return ""
+    if values["source"] != "measure":
+        return f"source is {values['source']}"
+    return experiment(notebook.stem).why_not(**values) or ""
 
 
 def _seconds(plan: Plan | None, budget_s: object) -> float:

@@ -191,14 +191,25 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
 
 
 @once
-def rows_us(run: Run, case: int) -> dict[Row, float]:
-    """Return each row of a traced case's breakdown, typical calls of typical starts, in us."""
-    return middle_half({row: anatomy.typical_us(run, case, row) for row in ROWS})
+def rows_us(run: Run, case: int, request: int | None = None) -> dict[Row, float]:
+    """Return each row of a traced case's breakdown, typical calls (of a request) of typical starts, in us."""
+    return middle_half({row: anatomy.typical_us(run, case, row, request) for row in ROWS})
 
 
 def rtt_us(run: Run, case: int) -> float:
     """Return the mean RTT of the same calls, in us: the sum of the rows."""
     return sum(rows_us(run, case).values())
+
+
+def columns_us(run: Run, cases: Sequence[int]) -> dict[str, dict[Row, float]]:
+    """Return the breakdowns of traced cases in us by name: of all calls, and of each request of a service's several."""
+    columns = {}
+    for case in cases:
+        name = name_of(run, case)
+        columns[name] = rows_us(run, case)
+        for request, number in anatomy.requests(run, case).items():
+            columns[f"{name}, {request}"] = rows_us(run, case, number)
+    return columns
 
 
 def middle_half(rows: Mapping[Row, "pd.Series[float]"]) -> dict[Row, float]:
@@ -289,17 +300,17 @@ def height(run: Run) -> float:
 
 @as_table("row")
 def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
-    """Yield each row of the breakdowns with its time in every traced case, then their sums and the RTT."""
+    """Yield each row of the breakdowns with its time in every traced case, then their sums and the RTT.
+
+    Of a service with several requests each has a column: the middle half of all calls is that of the commonest one.
+    """
     cases = chosen(run, shown)
-    breakdowns = {case: rows_us(run, case) for case in cases}
+    columns = columns_us(run, cases)
     for row in ROWS:
-        values = {case: us[row] for case, us in breakdowns.items()}
-        if any(values.values()):
-            yield {"row": row_words(row)} | {
-                name_of(run, case): duration(us) if us else "" for case, us in values.items()
-            }
+        if any(us[row] for us in columns.values()):
+            yield {"row": row_words(row)} | {name: duration(us[row]) if us[row] else "" for name, us in columns.items()}
     yield {"row": "mean RTT of the middle half of the calls"} | {
-        name_of(run, case): duration(rtt_us(run, case)) for case in cases
+        name: duration(sum(us.values())) for name, us in columns.items()
     }
     yield {"row": "calls explained"} | {
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases

@@ -83,6 +83,12 @@ def find(name: str) -> Folder:
     return folders[-1]
 
 
+def reference(name: str) -> Folder:
+    """Return the run that comes with a notebook, or with a scenario NOTEBOOK.SCENARIO: its own, else the notebook's."""
+    own = paths.reference() / name
+    return Folder(own) if (own / "manifest.json").is_file() else find(f"reference/{name.partition('.')[0]}")
+
+
 def of_plan(plan: Plan) -> list[Folder]:
     """Return your runs of exactly this plan, the oldest first."""
     return [folder for folder in all_runs() if folder.id.split("-")[2:3] == [plan.hash8]]

@@ -8,9 +8,10 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bench.apps import scenarios, unattended
+from bench.apps import notebook, scenarios, unattended
 from bench.apps.listing import figure_text
 from bench.errors import DataError, UsageError
+from bench.measurement import trace
 from bench.plan import paths
 from bench.run import stored
 
@@ -106,6 +107,31 @@ def test_a_run_named_by_its_path_is_found_from_the_kernels_folder(executed, monk
     monkeypatch.chdir(tmp_path)
     executed("nodelay", source="kept")
     assert [one.parameters for one in happened] == [{"source": str(tmp_path / "kept")}]
+
+
+def test_first_it_says_that_nothing_is_measured_and_why_and_whose_run_follows(executed, monkeypatch):
+    monkeypatch.setattr(trace, "why_not", lambda: "the tracer is off: mount it")
+    monkeypatch.setattr(unattended, "_execute_one", lambda subject, show: subject.notebook)
+    model = stored.find("reference/anatomy.counts").manifest()["machine"]["cpu_model"]
+    for parameters, why in (({}, "the tracer is off: mount it"), ({"source": "reference"}, "source is reference")):
+        first, second, *_ = executed("anatomy.counts", **parameters).splitlines()
+        assert first == f"anatomy.counts: nothing is measured here: {why}"
+        assert "data/reference/anatomy.counts, of " in second and second.endswith(f", {model}")
+    _, second, *_ = executed("latency.quick-lecture", source="reference", system="x", starts="7").splitlines()
+    assert "data/reference/latency (the scenario has none of its own)" in second and second.endswith(
+        "starts, system and transport"
+    )
+    assert executed("latency.quick-lecture").startswith("1 notebook: ")
+
+
+def test_the_reference_of_a_scenario_is_its_own_stored_run(monkeypatch):
+    own = ROOT / "data" / "reference" / "anatomy.counts"
+    monkeypatch.setenv(paths.FIGURE_NAME, "anatomy.counts")
+    assert notebook.measure("anatomy", source="reference").folder.path == own
+    monkeypatch.setattr(trace, "why_not", lambda: "the tracer is off: mount it")
+    assert notebook.measure("anatomy").folder.path == own
+    monkeypatch.setenv(paths.FIGURE_NAME, "anatomy.another")
+    assert notebook.measure("anatomy").folder.path == own.with_name("anatomy")
 
 
 def test_all_scenarios_are_listed_with_what_they_show():

@@ -1,5 +1,8 @@
 """anatomy: what its stored run shows, what it refuses, and its traces for other programs."""
 
+import dataclasses
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -11,8 +14,9 @@ from bench.experiments import anatomy as experiment
 from bench.grammar.choose import chosen
 from bench.measurement import trace
 from bench.plan.case import Case
+from bench.run import stored
 from bench.run.frames import Run
-from tests.handmade import handmade, reference
+from tests.handmade import FACTS, handmade, reference
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +96,39 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         tracing.text("reference/retries", (), print)
     with pytest.raises(UsageError, match="has nothing in its name"):
         tracing.text("reference/placement", ("nothing",), print)
+
+
+def test_the_latest_is_the_newest_run_that_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"no run has a case.*run latency makes one"):
+        tracing.newest()
+    closed = handmade([Case("prices", "tcp")], [100], is_checked=False)
+    other = handmade([Case("zeromq", "tcp")], [100])
+    handmade([Case("zeromq", "tcp", load="open", offered_per_s=5)], [100])
+    stored.create(other.plan, FACTS)  # of which nothing was measured
+    assert (tracing.newest().id, tracing.newest("prices").id) == (other.id, closed.id)
+    monkeypatch.setattr(trace, "why_not", lambda: None)
+    with pytest.raises(UsageError, match=rf"trace FOLDER/prices\.yaml, or .*=FOLDER \S+ trace {closed.id}"):
+        tracing.text(closed.id, (), print)
+    (tmp_path / "users.yaml").write_text("address: http://127.0.0.1:9\nrequests: [{name: a, http: {path: /}}]\n")
+    with pytest.raises(UsageError, match=r"no run of users has a case.*-p system \S+users\.yaml"):
+        tracing.text(str(tmp_path / "users.yaml"), (), print)
+
+
+def test_each_request_of_a_service_has_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = handmade([Case("zeromq", "tcp", traced=traced) for traced in (False, True)], [100, 110], notebook="anatomy")
+    vars(run)["calls"] = dataclasses.replace(run.calls, requests=("price", "report", "login"))
+    names = pd.Index(["start", "request", "rtt_ns", *ROWS], tupleize_cols=False)
+    made = pd.DataFrame(0, index=range(1000), columns=names)
+    made["request"] = [1 if number % 10 == 0 else 0 for number in made.index]
+    made.loc[3, "request"] = 2  # once: nothing is said of it
+    made["rtt_ns"] = made[ROWS[0]] = 50_000 + 950_000 * (made["request"] == 1)
+    monkeypatch.setattr(anatomy, "breakdown", lambda run, case: made[made["start"] == 1 - case])
+    table = experiment.rows_table(run)
+    expected = {"zeromq tcp": "50.0 µs", "zeromq tcp, price": "50.0 µs", "zeromq tcp, report": "1.00 ms"}
+    assert table.loc["mean RTT of the middle half of the calls"].to_dict() == expected
+    assert table.loc["traced / not traced"].iloc[0] and not table.loc["traced / not traced"].iloc[1]
+    monkeypatch.setattr(anatomy, "breakdown", lambda run, case: made[made["request"] == 1])
+    assert not anatomy.requests(run, 1)
 
 
 def test_cases_that_differ_in_an_option_only_are_compared_with_themselves() -> None:
