@@ -56,7 +56,7 @@ def test_the_kernels_count_decides_on_the_prediction(acks, verdict):
 def test_the_time_that_stalls_add_is_that_beyond_the_case_without_any():
     one, two = nodelay.added(known(2))
     assert (one.subject, two.subject) == ("one stall", "two stalls")
-    assert (one.interval.middle, two.interval.middle) == pytest.approx((43_900, 87_900))
+    assert (one.interval.middle, two.interval.middle) == pytest.approx((43_900, 87_900), rel=0.05)
 
 
 def test_in_a_class_one_call_without_its_stall_is_within_the_tenth_that_the_claim_allows():
