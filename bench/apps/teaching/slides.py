@@ -1,9 +1,9 @@
 """Slides for a lecture, one file for each notebook, which opens without a network.
 
-A heading begins a slide, and so do prose behind a panel, a panel behind the question that it answers, and a panel behind
-what else its cell shows; what follows stays on it. Parameters, checks, tables and exercises are left out, and code is not shown. So the notebooks need no
-metadata of their own for it. nbconvert makes the page; the reveal.js that comes with Voila is put into it, where
-nbconvert's own template would load one from a network.
+A heading begins a slide, and so do prose behind a panel, a panel behind the question that it answers, and a panel
+behind what else its cell shows; what follows stays on it. Parameters, checks, tables and exercises are left out, and
+code is not shown. So the notebooks need no metadata of their own for it. nbconvert makes the page; the reveal.js that
+comes with Voila is put into it, where nbconvert's own template would load one from a network.
 """
 
 import copy
