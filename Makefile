@@ -17,7 +17,7 @@ figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
 
 setup: $(READY)
-	@echo 'Ready. Next: .venv/bin/bench run compare'
+	@echo 'Ready. Next: .venv/bin/bench $(if $(wildcard docs/teaching/lab.md),run compare,doctor)'  # students first look at their machine
 
 # Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, ten notebooks from their reference runs;
 # TESTS="FILE ..." for these files only.

@@ -49,11 +49,12 @@ PAGE = """[Gallery](../gallery.md) · [the notebook](../../notebooks/{stem}.ipyn
 .venv/bin/bench run {stem}                      # measures it on your machine
 .venv/bin/bench run {stem} -p source reference  # draws this page's figure
 ```"""
-CARD = """<details><summary>Trust card: checks passed {tally}</summary>
+FOLDED = """<details><summary>{line}</summary>
 
-{card}
+{table}
 
 </details>"""
+OPEN = 2  # tables of a page, from the first on; the others are folded
 WITHOUT_RUN = "It reads what others measured: it has no stored run of its own."
 
 
@@ -93,7 +94,9 @@ def page(stem: str, run: Run) -> str:
     """Return the page of what a run found."""
     shown, introduction = of_run(run), _introduction(stem)
     about = [part.replace("](../docs/", "](../") for part in introduction[1:] if not part.startswith(("|", "[How"))]
-    own = {name.replace("_", " "): shown.table(run, name) for name in shown.tables}
+    own = {f"Table: {name.replace('_', ' ')}": shown.table(run, name) for name in shown.tables}
+    made = [(line, markdown(frame)) for line, frame in own.items() if len(frame)]
+    card = f"Trust card: checks passed {checks.tally(run)}", markdown(tables.card(checks.check(run)))
     return paragraphs(
         f"# {question(stem)}",
         *about,
@@ -102,8 +105,8 @@ def page(stem: str, run: Run) -> str:
         shown.conclusion(run).replace("](../docs/", "](../"),
         f"![{figure.alt_text(run)}]({stem}.png)",
         figure.caption(run),
-        *(f"## Table: {name}\n\n{markdown(frame)}" for name, frame in own.items() if len(frame)),
-        CARD.format(tally=checks.tally(run), card=markdown(tables.card(checks.check(run)))),
+        *(f"## {line}\n\n{table}" for line, table in made[:OPEN]),
+        *(FOLDED.format(line=line, table=table) for line, table in [*made[OPEN:], card]),
     )
 
 

@@ -349,7 +349,7 @@ def limit(run: Run) -> Check:
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
     if not windows:
-        return Check("limit", NOTHING, "no case has calls that fill a window")
+        return Check("limit", NOTHING, "each case stops after a fixed number of calls, or is a one-way stream")
     names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
     finding = "clients and servers saturated no CPU in any case"
     if names:
@@ -539,7 +539,7 @@ def starts(run: Run) -> Check:
     if len(run.ledger) < planned:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
-    covers = f"their range covers the true median with a probability of {_chance(stats.coverage(fewest))}"
+    covers = f"the true median lies in their range with a probability of {_chance(stats.coverage(fewest))}"
     least = "" if fewest == int(run.cases["starts"].max()) else "at least "
     finding = f"{least}{fewest} starts of each case: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is

@@ -91,6 +91,12 @@ def distribution(run: Run, axes: Axes) -> None:
     curve(axes, run.distribution_us(sound), f"sound, n = {run.count(sound):,}", (*to_rgb(colour), 0.4), width=7)
 
 
+def by_callers(run: Run, axes: Axes) -> None:
+    """Draw the calls per second of several callers divided by those of one, for each box."""
+    most_callers = max(run.case(case).callers for case in chosen(run, {}))
+    Ratios(f"Calls per second, {most_callers} callers divided by 1", (gain,), label=box_of)(run, axes)
+
+
 def in_order(run: Run, axes: Axes) -> None:
     """Draw the RTT of every call against time: the starts of all boxes, end to end."""
     lone = chosen(run, LONE)
@@ -159,7 +165,7 @@ def by_worker(run: Run, axes: Axes) -> None:
 
 panels = {
     "distribution": distribution,
-    "by_callers": Ratios("Throughput of several callers divided by that of one", (gain,), label=box_of),
+    "by_callers": by_callers,
     "by_payload": Lines(
         "Median RTT by payload, one caller", P50, "payload_bytes", by=("box",), where=BY_PAYLOAD, label=box_of
     ),

@@ -179,7 +179,13 @@ answer = (
     growth_from_sending,
     Estimand(PREDICTED, over_predicted),
 )
-claims = (Claim("the median response time is longer at the highest offered rate than at the lowest", growth, above=1),)
+claims = (
+    Claim(
+        "the median response time is longer at the highest rate whose queue settles than at the lowest",
+        growth,
+        above=1,
+    ),
+)
 
 
 FAR = 2  # times the highest offered rate: a capacity beyond it would leave the rates too little of the axis

@@ -79,9 +79,9 @@ class Claim:
                     return f"Expected: {self.text} ({expected}). {begin}{count}: {_values(decide)}."
                 if others := [verdict for verdict in verdicts if verdict.word != word]:
                     return f"{begin}{count}: {self.text}. Expected: {expected}; undecided: {_values(others)}."
-                closest = "closest" if len(decide) > 1 else "measured"
+                end = "measured" if len(decide) == 1 else "largest" if self.above is None else "smallest"
                 nearest = _values([min(decide, key=_distance)])
-                return f"{begin}{count}: {self.text}. Expected: {expected}; {closest}: {nearest}."
+                return f"{begin}{count}: {self.text}. Expected: {expected}; {end}: {nearest}."
         return ""
 
 

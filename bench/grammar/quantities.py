@@ -90,7 +90,7 @@ def per_start(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     return run.starts_of(case)[measure.column or str(name)].dropna()
 
 
-def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
+def by_block(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     """Return the value of each start of a case that has one; index: block."""
     values = per_start(run, case, name)
     return values.set_axis(run.ledger["block"].reindex(values.index))

@@ -139,6 +139,14 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
         assert "slideshow" not in document["cells"][0]["metadata"]
 
 
+def test_a_picture_behind_an_answer_has_its_own_slide():
+    text, panel = ({"output_type": "display_data", "data": {kind: ""}} for kind in ("text/markdown", "image/png"))
+    code = {"cell_type": "code", "id": "a", "metadata": {}, "source": 'bench.answer(run, "rates")'}
+    made = slides.slide({"cells": [code | {"outputs": [text, panel]}, code | {"outputs": [panel]}]})["cells"]
+    assert [cell["outputs"] for cell in made] == [[text], [panel], [panel]]
+    assert [cell["metadata"]["slideshow"]["slide_type"] for cell in made] == ["-", "slide", "-"]
+
+
 @pytest.mark.slow
 def test_slides_need_no_network(tmp_path, monkeypatch):
     executed = tmp_path / "executed" / "noise.ipynb"

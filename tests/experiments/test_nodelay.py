@@ -1,5 +1,6 @@
 """Stalls by Nagle's algorithm and delayed ACKs: predicted rates, the kernel's count, and the plain HTTP server."""
 
+import math
 import sys
 from dataclasses import replace
 
@@ -8,12 +9,13 @@ import pytest
 from handmade import handmade
 from wire_servers import posted, served
 
-from bench.analysis.stalls import held_back, rate_per_s, stalls
+from bench.analysis.stalls import DELAY_S, held_back, rate_per_s, stalls
 from bench.child.caller import translating
 from bench.errors import TransportError
 from bench.experiments import nodelay
 from bench.experiments.nodelay import ABLE, HELD
 from bench.grammar.claim import CONTRADICTED, HOLDS
+from bench.grammar.experiment import experiment
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.systems import http_stdlib
@@ -43,12 +45,24 @@ def test_stalls_are_predicted_from_sides_writes_and_segment():
     assert [stalls(replace(cases["neither", 2], payload_bytes=size)) for size in (65_000, 66_000)] == [2, 0]
 
 
-@pytest.mark.parametrize(("acks", "few", "many"), [(1, CONTRADICTED, HOLDS), (2, HOLDS, CONTRADICTED)])
-def test_the_kernels_count_decides_on_the_prediction(acks, few, many):
-    at_least, at_most, slower = nodelay.claims  # one and two stalls are predicted, and as many are counted in all cases
+@pytest.mark.parametrize(("acks", "verdict"), [(1, CONTRADICTED), (2, HOLDS)])
+def test_the_kernels_count_decides_on_the_prediction(acks, verdict):
+    counted, slower = nodelay.claims  # one and two stalls are predicted, and as many are counted in all cases
     run = known(acks)
-    assert (at_least.verdict(run), at_most.verdict(run), slower.verdict(run)) == (few, many, HOLDS)
-    assert [verdict.limit for verdict in at_least.verdicts(run)] == [0.9] * 3
+    assert (counted.verdict(run), slower.verdict(run)) == (verdict, HOLDS)
+    assert [each.limit for each in counted.verdicts(run)] == [0.9] * 3
+
+
+def test_the_time_that_stalls_add_is_that_beyond_the_case_without_any():
+    one, two = nodelay.added(known(2))
+    assert (one.subject, two.subject) == ("one stall", "two stalls")
+    assert (one.interval.middle, two.interval.middle) == pytest.approx((43_900, 87_900), rel=0.05)
+
+
+def test_in_a_class_one_call_without_its_stall_is_within_the_tenth_that_the_claim_allows():
+    plan = experiment("nodelay").sweep.plan("nodelay", {})
+    calls = math.ceil(plan.window_s / (1.1 * DELAY_S))
+    assert 1 - 1 / calls > 0.9
 
 
 def test_delayed_acks_in_most_calls_are_named_with_their_remedies():

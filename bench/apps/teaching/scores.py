@@ -34,10 +34,12 @@ class Score(NamedTuple):
         if self.made is None:
             return f"{text}Measured: {value}; {self.remark}."
         off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
+        factor = f"{math.exp(off):.3g}"
+        centre = "the centre of your range is right" if factor == "1" else f"its centre is {factor} times too {side}"
         held = "contains" if self.made.holds(self.measured[0]) else "does **not** contain"
         return (
             f"{text}Predicted {self.made.low:g} to {self.made.high:g}{self.remark}, measured {value}: your range "
-            f"{held} it; its geometric mean is {math.exp(off):.3g} times too {side} (score {off:.2f}; 0 is exact). "
+            f"{held} it; {centre} (score {off:.2f}; 0 is exact). "
             f"Your reason: *{self.made.why}*"
         )
 

@@ -1,9 +1,9 @@
 """Slides for a lecture, one file for each notebook, which opens without a network.
 
-A heading begins a slide, and so do prose behind a panel, and a panel behind the question that it answers; what follows
-stays on it. Parameters, checks, tables and exercises are left out, and code is not shown. So the notebooks need no
-metadata of their own for it. nbconvert makes the page; the reveal.js that comes with Voila is put into it, where
-nbconvert's own template would load one from a network.
+A heading begins a slide, and so do prose behind a panel, a panel behind the question that it answers, and a panel
+behind what else its cell shows; what follows stays on it. Parameters, checks, tables and exercises are left out, and
+code is not shown. So the notebooks need no metadata of their own for it. nbconvert makes the page; the reveal.js that
+comes with Voila is put into it, where nbconvert's own template would load one from a network.
 """
 
 import copy
@@ -32,8 +32,9 @@ SECTIONS = (
     "## How it was measured",
     "## Your diagnosis",
 )
+PART = "panel"  # in the metadata of a cell's second part
 QUESTION = "## Before you look"  # what answers it is not to be seen beside it
-EXERCISES = ("**To check here.**", "**And this.**")
+EXERCISES = ("**To check here.**", "**And this.**", "How far to trust it: ")
 
 
 def reveal() -> Path:
@@ -49,12 +50,13 @@ def reveal() -> Path:
 def slide(document: Notebook) -> Notebook:
     """Return a notebook whose cells say where a slide begins, and which are on none."""
     made, skipped, drawn, asked = copy.deepcopy(document), False, False, False
+    made["cells"] = [part for cell in made["cells"] for part in _panels_apart(cell)]
     for cell in made["cells"]:
         text, prose = source(cell), cell["cell_type"] == "markdown"
         if prose and text.startswith("#"):
             skipped, drawn = text.startswith(SECTIONS), True
         shows = not prose and ("bench.show(" in text or "bench.answer(" in text)
-        begins = (prose and drawn and not text.startswith(EXERCISES)) or (asked and shows)
+        begins = (prose and drawn and not text.startswith(EXERCISES)) or (asked and shows) or PART in cell["metadata"]
         hidden = skipped or text.startswith(EXERCISES) or (not prose and _is_left_out(cell))
         cell["metadata"]["slideshow"] = {"slide_type": "skip" if hidden else "slide" if begins else "-"}
         drawn = (drawn and not begins) or shows
@@ -62,6 +64,16 @@ def slide(document: Notebook) -> Notebook:
         if prose:
             cell["source"] = text.partition("\n\n## Exercises")[0]
     return made
+
+
+def _panels_apart(cell: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a cell in two parts if it shows a picture behind other output: each has the whole slide."""
+    outputs = cell.get("outputs", [])
+    first = next((at for at, output in enumerate(outputs) if "image/png" in output.get("data", {})), 0)
+    if not first:
+        return [cell]
+    behind = {"id": f"{cell['id']}-panel", "metadata": cell["metadata"] | {PART: True}, "outputs": outputs[first:]}
+    return [cell | {"outputs": outputs[:first]}, cell | behind]
 
 
 def _is_left_out(cell: dict[str, Any]) -> bool:
@@ -96,7 +108,7 @@ def _convert(executed: Path, folder: Path) -> Path:
         template_name=TEMPLATE.name, extra_template_basedirs=[str(TEMPLATE.parent)], exclude_input=True
     )
     resources = {"metadata": {"name": executed.stem}}
-    page, _ = exporter.from_notebook_node(slide(nbformat.read(executed, 4)), resources)
+    page, _ = exporter.from_notebook_node(nbformat.from_dict(slide(nbformat.read(executed, 4))), resources)
     script = reveal().read_text("utf-8").replace("</script", "<\\/script")  # it is its own bundle, begins by itself
     target = folder / f"{executed.stem}.slides.html"
     target.parent.mkdir(parents=True, exist_ok=True)
