@@ -1,4 +1,4 @@
-"""The library of a system or a codec is imported in its file alone; directions between rooms are import-linter's."""
+"""The library of a system or a codec is imported in its file alone; directions between layers are import-linter's."""
 
 import ast
 import sys
@@ -9,7 +9,7 @@ from lint.tree import Finding, Tree, syntax
 ROOMS = ("bench/", "certify/")
 OWNERS = ("bench/systems/", "bench/codecs/")
 SHARED = {"msgspec", "pyarrow"}  # runs are stored with pyarrow, and their manifests checked by msgspec
-NETWORK = {  # of the standard library, and the other rooms that need it: for clocks, for hosts, for the front
+NETWORK = {  # of the standard library, and the other layers that need it: for clocks, for hosts, for the front
     "socket": ("bench/child/", "bench/measurement/", "certify/"),
     "xmlrpc": (),
 }
@@ -25,7 +25,7 @@ def imported(source: str) -> Iterator[tuple[int, str]]:
 
 
 def check(tree: Tree) -> Iterator[Finding]:
-    """Yield each import of a system's or a codec's library in another room."""
+    """Yield each import of a system's or a codec's library in another layer."""
     modules = {
         name: list(imported(text)) for name, text in tree.items() if name.startswith(ROOMS) and name.endswith(".py")
     }

@@ -23,7 +23,7 @@ from bench.analysis.call_path import (
     rows_of,
 )
 from bench.run.calls import ONE_REQUEST
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, number_of, once_per_run
 from bench.run.schema import SAMPLED
 from bench.run.start_values import ROLES
 
@@ -82,7 +82,7 @@ class TracedCall(NamedTuple):
         return self.received_ns - self.sent_ns
 
 
-@once
+@once_per_run
 def calls(run: Run, case: int) -> list[TracedCall]:
     """Return the traced calls of a case, in their order; none of a case that was not traced."""
     return [call for start in map(number_of, run.ledger_of(case).index) for call in _of_start(run, start)]
@@ -120,7 +120,7 @@ def scheduled(run: Run, start: int) -> pd.DataFrame:
     return events[events["event"] != SAMPLED]
 
 
-@once
+@once_per_run
 def breakdown(run: Run, case: int) -> pd.DataFrame:
     """Return the breakdown of a case: one row for each call that is explained, in ns.
 
@@ -150,7 +150,7 @@ def explained_share(run: Run, case: int) -> float:
     return sum(call.parts is not None for call in traced) / len(traced) if traced else np.nan
 
 
-@once
+@once_per_run
 def typical(run: Run, case: int, request: int | None = None) -> pd.DataFrame:
     """Return the rows of a case's breakdown of the middle half of its calls by RTT, in each start; or of a request."""
     rows = breakdown(run, case)
@@ -189,7 +189,7 @@ def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
     return total
 
 
-@once
+@once_per_run
 def user_samples(run: Run, case: int) -> Counter[tuple[str, str]]:
     """Return how many samples of a traced case were in each file's code, by role and file.
 
@@ -267,7 +267,7 @@ SLEEPS, PREEMPTED, SENT_BYTES = "sleeps (voluntary switches)", "preempted (invol
 COUNTED = {"calls": "", "sleeps": SLEEPS, "preempted": PREEMPTED}  # events; a system call is counted under its name
 
 
-@once
+@once_per_run
 def counts(run: Run, *cases: int, least_calls: int = 1) -> list[Count]:
     """Return what happens in each call of equal traced cases, by role: system calls by name, switches, bytes sent.
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.analysis.resources import crowded, full, resources
 from bench.contract import PACING
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.run.start_values import BUSY, client_share
 from bench.stats import Array, Spread
 
@@ -18,7 +18,7 @@ def searched(run: Run) -> dict[str, Any]:
     return search
 
 
-@once
+@once_per_run
 def probes(run: Run) -> pd.DataFrame:
     """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, met, shortfall.
 

@@ -27,7 +27,7 @@ from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Ta
 from bench.errors import BENCH, DataError
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run import requests, start_values
-from bench.run.frames import P50, Run, number_of, once
+from bench.run.frames import P50, Run, number_of, once_per_run
 from bench.run.reply_streams import FIRST
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
@@ -57,7 +57,7 @@ def sampled_cases(run: Run) -> list[int]:
     ]
 
 
-@once
+@once_per_run
 def level_changes(run: Run) -> dict[int, stationarity.Levels]:
     """Return how the level of each case changes after the warm-up, without those of too few starts to agree on it.
 
@@ -444,7 +444,7 @@ def levels(run: Run) -> Check:
     return Check("levels", CAUTION, finding, advice)
 
 
-@once
+@once_per_run
 def divided(run: Run) -> dict[int, Levels]:
     """Return the two levels of each case whose starts have them, by the check ``levels``."""
     of_cases = _with_a_level(run)
@@ -739,7 +739,7 @@ ALL: tuple[Callable[[Run], Check], ...] = (
 OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks.clocks, per_host.hosts, per_host.stalls)
 
 
-@once
+@once_per_run
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check, in the order of the card; those of what not every run has only where it is."""
     return [examine(run) for examine in applicable(run)]

@@ -12,7 +12,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis import request_mix, turns
 from bench.errors import BENCH, DataError, UsageError
-from bench.run.frames import P50, Run, column, once
+from bench.run.frames import P50, Run, column, once_per_run
 from bench.stats import intervals, power
 from bench.stats.intervals import Interval
 from bench.text import listed, quoted, ratio_ends
@@ -346,7 +346,7 @@ def shown(interval: Interval) -> float:
     return abs(interval.middle) if interval.excludes(0) or not interval.has_ends else 0.0
 
 
-@once
+@once_per_run
 def effect(run: Run, base: int, other: int, name: str) -> Interval:
     """Return the ratio of a quantity, case ``other`` over ``base``: the one estimator of every ratio of two cases.
 

@@ -12,7 +12,7 @@ from bench.analysis.trust_card import NOTHING, Check, outcome
 from bench.errors import BENCH, DataError
 from bench.plan import paths
 from bench.run import stored
-from bench.run.frames import P50, Run, once
+from bench.run.frames import P50, Run, once_per_run
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 
@@ -20,7 +20,7 @@ NAME = "replication"
 LOOKED_AT = 5  # earlier runs
 
 
-@once
+@once_per_run
 def replication(run: Run) -> Check | None:
     """Return whether each ratio of a run agrees with that of the last earlier run; None for a run that is not yours.
 

@@ -15,7 +15,7 @@ import pandas as pd
 from bench.analysis import comparison
 from bench.analysis.comparison import ratio_of
 from bench.analysis.marginal_costs import KINDS
-from bench.run.frames import P50, Run, once
+from bench.run.frames import P50, Run, once_per_run
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 
@@ -39,7 +39,7 @@ class Added(NamedTuple):
     byte: Interval
 
 
-@once
+@once_per_run
 def pairs(run: Run) -> list[Pair]:
     """Return the cases to compare, in the plan's order; a system of which not all was measured is left out."""
     compared = []
@@ -65,7 +65,7 @@ def protocol(run: Run, case: int) -> str:
     return "CURVE" if "curve" in run.case(case).options else "TLS"
 
 
-@once
+@once_per_run
 def connect_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
     """Return the median cost of a connection with one call of the smallest payload, in us; index: start.
 
@@ -90,7 +90,7 @@ def call_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
     return cost if kind == "client" else cost + comparison.values(run, case, "router_cpu_us_per_call").fillna(0)
 
 
-@once
+@once_per_run
 def added_us(run: Run, plain: int, encrypted: int, kind: str = "wall") -> "pd.Series[float]":
     """Return what encryption adds to a call in each block, in us; index: block.
 

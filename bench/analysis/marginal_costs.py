@@ -8,13 +8,13 @@ starts is the estimate, their range its interval (``stats.coverage``).
 import numpy as np
 import pandas as pd
 
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.stats import Array
 
 KINDS = {"wall": "time", "client": "client CPU", "server": "server CPU"}  # what is spent, from beginning to end
 
 
-@once
+@once_per_run
 def spent(run: Run, case: int, kind: str) -> pd.DataFrame:
     """Return a case's client processes: start, calls, payload_bytes, and ``us``, what each spent of a kind."""
     rows = run.sessions_of(case)
@@ -33,7 +33,7 @@ def fit(calls: Array, payload_bytes: Array, spent_us: Array) -> tuple[float, flo
     return float(a), float(b), float(c[0]) * 1e3 if c else np.nan
 
 
-@once
+@once_per_run
 def costs(run: Run, case: int, kind: str = "wall") -> pd.DataFrame:
     """Return by regression what ``process``, ``call`` of the smallest payload and ``kilobyte`` cost, in us.
 
@@ -48,7 +48,7 @@ def costs(run: Run, case: int, kind: str = "wall") -> pd.DataFrame:
     return frame.assign(call=frame["call"] + size_kb * frame["kilobyte"].fillna(0))
 
 
-@once
+@once_per_run
 def difference_us(run: Run, case: int) -> "pd.Series[float]":
     """Return what one call costs as the origin measured it: (T of many calls - T of one) / (many - 1), in us.
 
@@ -72,7 +72,7 @@ def of_hundred(run: Run, case: int) -> int:
     return int(min(counts, key=lambda count: abs(np.log(count / 100)), default=1))
 
 
-@once
+@once_per_run
 def stopwatch_us(run: Run, case: int) -> "pd.Series[float]":
     """Return the time of one call as the process reports it: (last reply - first reply) / calls between, in us.
 

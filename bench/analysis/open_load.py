@@ -9,7 +9,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis.overload import known_capacity, without_times
 from bench.analysis.resources import resources
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, number_of, once_per_run
 from bench.stats import queueing
 
 MOMENTS = {  # second and third moment of the oracle's service times, of mean 1
@@ -20,7 +20,7 @@ MOMENTS = {  # second and third moment of the oracle's service times, of mean 1
 MOST_UNSETTLED = 0.1  # share of a window that the settling time may be, if a mean is predicted
 
 
-@once
+@once_per_run
 def offered(run: Run) -> pd.DataFrame:
     """Return the cases with offered rates, lowest first, without the server that freezes."""
     rows = run.cases_with(load="open")
@@ -56,7 +56,7 @@ def by_service_times(run: Run) -> float:
     return known_capacity(run.case(number_of(alone(run).name)))
 
 
-@once
+@once_per_run
 def capacity(run: Run) -> float:
     """Return the server's capacity in requests per second: by its service times, else by its CPU time per call."""
     if math.isfinite(by_service_times(run)):

@@ -7,7 +7,7 @@ import numpy as np
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import requests
 from bench.run.calls import Calls
-from bench.run.frames import P50, Run, once
+from bench.run.frames import P50, Run, once_per_run
 from bench.run.start_values import was_waiting
 
 MOST_FAILED = 0.001  # share of the requests that may fail before the times are those of the luckier ones
@@ -42,14 +42,14 @@ def known_capacity(case: Case) -> float:
     return float(1e6 * case.options.get("workers", 1) / service_us)
 
 
-@once
+@once_per_run
 def failing(run: Run) -> dict[int, requests.Requests]:
     """Return the requests of each open case of which more than ``MOST_FAILED`` failed."""
     counts_by_case = {case: requests.of_starts(run, run.ledger_of(case)) for case in run.find(load="open")}
     return {case: counts for case, counts in counts_by_case.items() if counts.errors > MOST_FAILED * counts.sent}
 
 
-@once
+@once_per_run
 def without_times(run: Run) -> dict[int, str]:
     """Return the open cases whose response times are not reported, and why."""
     failed = {case: f"{counts.part(counts.errors):.1%} failed" for case, counts in failing(run).items()}

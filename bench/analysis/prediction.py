@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.analysis.resources import Resource, full, resources
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, number_of, once_per_run
 from bench.stats import Array, queueing
 from bench.stats.intervals import Interval, paired_shift
 from bench.stats.queueing import Demand
@@ -38,7 +38,7 @@ class Prediction:
         return self.bottleneck.name
 
 
-@once
+@once_per_run
 def predict(run: Run) -> Prediction | None:
     """Return the prediction for 1 to the most clients of a run, or None where the server's CPU time is not known.
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis import request_mix
-from bench.run.frames import Run, column, once
+from bench.run.frames import Run, column, once_per_run
 from bench.stats import intervals
 from bench.text import duration
 
@@ -64,7 +64,7 @@ class Quantile:
         return f"{self.spread.words(duration)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 
 
-@once
+@once_per_run
 def quantile(run: Run, case: int, p: float, time: str = "rtt", request: str = "") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections).
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.analysis.comparison import effect
-from bench.run.frames import P50, Run, once
+from bench.run.frames import P50, Run, once_per_run
 
 BEYOND = 1.05  # a ratio nearer to 1 orders nothing
 
@@ -23,7 +23,7 @@ class Reversed(NamedTuple):
     split: float
 
 
-@once
+@once_per_run
 def in_both(run: Run) -> dict[int, int]:
     """Return the closed loops that the run has in the placement same, each with that in split; without loopback."""
     groups: dict[str, dict[str, int]] = {}
@@ -33,7 +33,7 @@ def in_both(run: Run) -> dict[int, int]:
     return {places["same"]: places["split"] for places in groups.values() if {"same", "split"} <= places.keys()}
 
 
-@once
+@once_per_run
 def reversed_pairs(run: Run) -> list[Reversed]:
     """Return the pairs that both placements order, by the median RTT, and oppositely; the largest change first.
 

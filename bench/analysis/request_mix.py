@@ -5,10 +5,10 @@ import pandas as pd
 
 from bench import stats
 from bench.run.calls import Calls
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 
 
-@once
+@once_per_run
 def counts(run: Run, case: int) -> dict[str, int]:
     """Return how many of the calls that quantiles describe made each request, most first; none of one request."""
     if not (kinds := run.calls.requests):
@@ -26,7 +26,7 @@ def of_request(run: Run, calls: Calls, name: str) -> Calls:
     return calls.select(calls.request == run.calls.requests.index(name))
 
 
-@once
+@once_per_run
 def medians_us(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return the median RTT of a request in each start of a case that has calls of it, in us; index: start."""
     of_starts = {start: of_request(run, calls, name).rtt_ns for start, calls in run.described_calls(case)}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.run.frames import ROLES, Run, once
+from bench.run.frames import ROLES, Run, once_per_run
 from bench.stats import Array
 from bench.text import listed, percent_beside
 
@@ -39,7 +39,7 @@ class Resource:
         return percent_beside(self.busy, FULL)
 
 
-@once
+@once_per_run
 def resources(run: Run, case: int) -> list[Resource]:
     """Return the resources of a case; roles whose CPU time is not known are left out."""
     starts = run.ledger_of(case)
@@ -140,7 +140,7 @@ def is_use_known(run: Run, case: int) -> bool:
     return all(len(use) for use, _ in _use_of_machines(run, case))
 
 
-@once
+@once_per_run
 def _use_of_machines(run: Run, case: int) -> list[tuple[pd.DataFrame, int]]:
     """Return of each machine of a case what all processes used (``used_by_all``), and how many CPUs it has."""
     starts, machine = run.ledger_of(case), run.manifest["machine"]

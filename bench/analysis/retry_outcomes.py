@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.child.retry_attempts import connection_of
 from bench.plan.retry_policy import RetryPolicy
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 
 BIN_S = 0.1  # parts of the window in which the requests that were due are counted, to find the recovery
 RECOVERED = 0.9  # share of the requests due in such a part that are awaited once the load has recovered
@@ -62,7 +62,7 @@ class Outcome:
         return int(np.isfinite(self.recovery_s).sum())
 
 
-@once
+@once_per_run
 def attempts(run: Run, case: int) -> pd.DataFrame:
     """Return the attempts of a case with four more columns.
 
@@ -79,7 +79,7 @@ def attempts(run: Run, case: int) -> pd.DataFrame:
     return rows
 
 
-@once
+@once_per_run
 def requests(run: Run, case: int) -> pd.DataFrame:
     """Return one row for each request of a case: start, request, due_ns, attempts, met, awaited, overtaken."""
     rows = attempts(run, case)
@@ -93,7 +93,7 @@ def requests(run: Run, case: int) -> pd.DataFrame:
     return frame.reset_index()
 
 
-@once
+@once_per_run
 def freezes_ns(run: Run, case: int) -> "pd.Series[float]":
     """Return when the server froze, in ns since *go*; index: start; NaN where it was not asked that often.
 
@@ -138,7 +138,7 @@ def recovery_s(due_s: "np.ndarray[tuple[int], np.dtype[np.float64]]", met: "np.n
     return next((BIN_S * part for part in range(parts - HOLDS + 1) if all(calm[part : part + HOLDS])), np.inf)
 
 
-@once
+@once_per_run
 def outcomes(run: Run) -> list[Outcome]:
     """Return the outcome of each policy, in the plan's order."""
     return [_outcome(run, case) for case in run.find(load="retry")]
@@ -181,7 +181,7 @@ def utilization(run: Run, attempts_each: float = 1.0) -> float:
     return float(factors.offered_per_s / capacity * attempts_each)
 
 
-@once
+@once_per_run
 def over_time(run: Run, case: int) -> pd.DataFrame:
     """Return rates per second, median over starts, by time since the freeze began (index: middles of the steps, in s).
 

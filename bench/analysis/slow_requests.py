@@ -6,7 +6,7 @@ import numpy as np
 
 from bench import stats
 from bench.run.calls import Calls
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.stats import Array
 
 MOST_USUAL = 10  # times the median response time: a longer pause is of a slow request
@@ -28,7 +28,7 @@ class Slow(NamedTuple):
     of_tail: float
 
 
-@once
+@once_per_run
 def slow_request(run: Run, case: int) -> Slow | None:
     """Return the request of a case whose delay most of the longest response times (1 % of all) inherit, if one does.
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 
 STEADY = 0.05  # range of the speed over the parts, as a share
 PARTS = 6  # a run's blocks, in their order, are divided into so many parts: speeds of less than a second average out
@@ -11,7 +11,7 @@ MIDDLE = (0.1, 0.9)  # a robust range: of the parts between these quantiles
 WORK = {"spin_ns": "a fixed loop", "syscall_ns": "a system call", "switch_ns": "a switch between threads"}
 
 
-@once
+@once_per_run
 def by_part(run: Run) -> pd.DataFrame:
     """Return ln of how long the fixed work took in each part of a run, over its median: columns ``WORK`` and ``all``.
 

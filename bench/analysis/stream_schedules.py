@@ -11,14 +11,14 @@ from bench import stats
 from bench.analysis.resources import crowded, full, resources
 from bench.analysis.stalls import DELAY_S
 from bench.run import reply_streams
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, number_of, once_per_run
 from bench.run.reply_streams import column
 
 DELAY_NS = 1e9 * DELAY_S  # a delayed acknowledgement comes this late, or up to a quarter more
 MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
 
 
-@once
+@once_per_run
 def paced(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with paced streams: of each system its first transport and options."""
     cases = run.cases_with(load=reply_streams.LOAD).query("gap_us > 0")
@@ -26,13 +26,13 @@ def paced(run: Run) -> pd.DataFrame:
     return cases[way == way.groupby(cases["system"]).transform("first")]
 
 
-@once
+@once_per_run
 def unpaced(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with streams that are not paced."""
     return run.cases_with(load=reply_streams.LOAD).query("gap_us == 0 and replies > 0")
 
 
-@once
+@once_per_run
 def services(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with streams of users' services, whose schedule is not known."""
     return run.cases_with(load=reply_streams.LOAD).query("replies == 0")
@@ -66,7 +66,7 @@ class DelayedAckStalls:
     delayed_acks: float
 
 
-@once
+@once_per_run
 def delayed_ack_stalls(run: Run, case: int) -> DelayedAckStalls | None:
     """Return the rounds in which Nagle's algorithm and delayed ACKs held messages back; None where it is not shown.
 
@@ -94,7 +94,7 @@ def _silences_ns(run: Run, start: object) -> stats.Array:
     return np.asarray(between[(between >= DELAY_NS) & (between <= 1.25 * DELAY_NS)], float)
 
 
-@once
+@once_per_run
 def common(run: Run) -> int | None:
     """Return the largest number of streams at which most systems keep their schedule, or None."""
     counts = kept(run)["callers"].value_counts()
@@ -151,7 +151,7 @@ class Lateness:
         return self.pacing[0] / (self.pacing[0] + self.transit[0])
 
 
-@once
+@once_per_run
 def lateness(run: Run, case: int) -> Lateness:
     """Return where the replies of a case are late."""
     rows = reply_streams.gaps(run.replies[run.replies["case"] == case])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.plan import slicing
-from bench.run.frames import P50, Run, number_of, once
+from bench.run.frames import P50, Run, number_of, once_per_run
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
 from bench.text import duration
@@ -17,7 +17,7 @@ LEAST_CALLS = 8  # of the case with the longest ones, for which a slice has to h
 MOST_AWAKE = 0.01  # of a CPU that the processes of a sleeping case may use
 
 
-@once
+@once_per_run
 def interference_logs(run: Run) -> dict[int, Array]:
     """Return for each case in slices ln(level in its slices / level alone) of each block; a level is the median RTT.
 
@@ -30,7 +30,7 @@ def interference_logs(run: Run) -> dict[int, Array]:
     return {number_of(case): logs.to_numpy() for case, logs in (in_rounds - alone).dropna().groupby(level="case")}
 
 
-@once
+@once_per_run
 def interference(run: Run) -> dict[int, Interval]:
     """Return for each case its level in slices over its level alone: the Hodges-Lehmann median over the blocks."""
     return {case: intervals.paired_shift(logs).exp() for case, logs in interference_logs(run).items()}
@@ -54,7 +54,7 @@ def most_disturbed(run: Run) -> int | None:
     return max(ratios, key=lambda case: abs(math.log(ratios[case].middle)), default=None)
 
 
-@once
+@once_per_run
 def awake(run: Run) -> "pd.Series[float]":
     """Return the share of a CPU that the processes of each case used while they slept: the median over blocks."""
     ledger = run.ledger.dropna(subset="asleep_s")
@@ -66,7 +66,7 @@ def most_awake(run: Run) -> str:
     return f"{np.ceil(1e4 * awake(run).max()) / 1e4:.2%} of a CPU"
 
 
-@once
+@once_per_run
 def twins(run: Run) -> list[tuple[int, int]]:
     """Return the pairs of cases that are one case under two names."""
     return [pair for pair in itertools.combinations(run.numbers, 2) if run.case(pair[0]) == run.case(pair[1])]

@@ -41,6 +41,8 @@ def wrong_answer(payload: Any, reply: Any, number: int) -> SystemFailedError:
     does = "echo"
     if not isinstance(payload, bytes):
         what, does = payload.difference(reply), "answer as it should"
+    elif reply is None:
+        what = "None: call() must return the reply"
     elif len(reply) != len(payload):
         what = f"{len(reply)} bytes instead of {len(payload)}"
     else:

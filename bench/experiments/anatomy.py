@@ -24,7 +24,7 @@ from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import transports
 from bench.plan.case import BASELINE, Case
 from bench.plan.labels import labels
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.text import duration, quantity
 
 TITLE = "Where does the time of one call go?"
@@ -190,7 +190,7 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     axes.set_title("The same, as shares of each RTT" if as_share else "Where the time of one call goes")
 
 
-@once
+@once_per_run
 def rows_us(run: Run, case: int, request: int | None = None) -> dict[Row, float]:
     """Return each row of a traced case's breakdown, typical calls (of a request) of typical starts, in us."""
     return middle_half({row: anatomy.typical_us(run, case, row, request) for row in ROWS})

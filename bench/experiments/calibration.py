@@ -32,7 +32,7 @@ from bench.measurement.validation.cases import one_transport
 from bench.measurement.validation.oracle_options import frozen, oracle_server
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, number_of, once_per_run
 from bench.text import counted, duration
 
 TITLE = "How accurate are this instrument's quantiles?"
@@ -95,13 +95,13 @@ class Truth:
         return stats.Spread(measured.value / expected, measured.low / expected, measured.high / expected)
 
 
-@once
+@once_per_run
 def virtual(run: Run) -> Run:
     """Return the run in virtual time; worked out once for a run."""
     return virtual_time.replay(run)
 
 
-@once
+@once_per_run
 def truths(run: Run) -> list[Truth]:
     """Return each quantile with enough samples, measured and true: of round trips, or of open loads' response times."""
     quantiles = []

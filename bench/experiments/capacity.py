@@ -53,7 +53,7 @@ from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
 from bench.run import requests
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.run.start_values import BUSY
 from bench.stats import LEAST_STARTS, Text
 from bench.stats.intervals import Interval
@@ -241,7 +241,7 @@ def others_busy(run: Run, rate: float) -> list[str]:
     return [f"with other processes the machine's CPUs were {busy:.0%} busy there, which may be why"] if busy else []
 
 
-@once
+@once_per_run
 def sure_rate(run: Run) -> list[Estimate]:
     """Return the rate at which 19 of 20 starts meet the SLO, by a logistic curve through all probes; none without.
 

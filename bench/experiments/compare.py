@@ -32,7 +32,7 @@ from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import case_of
 from bench.plan.case import Case
 from bench.plan.labels import placed_as
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 
 TITLE = "Is B really faster than A?"
 A, AGAIN, B = 0, 1, 2  # the cases of the plan
@@ -64,7 +64,7 @@ def sweep(
     yield from (case_a, case_a, case_b)
 
 
-@once
+@once_per_run
 def pairs(run: Run) -> dict[str, list[Comparison]]:
     """Return the comparisons of B with A, and of A with itself."""
     return {"B": compare_cases(run, A, B), "A again": compare_cases(run, A, AGAIN)}

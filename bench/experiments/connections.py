@@ -37,7 +37,7 @@ from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import chosen_systems, instrument, one_transport
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_OUTSTANDING, Case
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.text import duration, in_bytes, quantity
 
 TITLE = "One connection or many, persistent or new?"
@@ -132,7 +132,7 @@ def comparable(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in chosen(run, {"large_bytes": bool}) if large_calls(run, case)]
 
 
-@once
+@once_per_run
 def large_calls(run: Run, case: int) -> int:
     """Return how many large calls were answered after the warm-up, in all starts of a case together."""
     return int(run.samples_of(case, warm=True)["large"].sum())

@@ -38,7 +38,7 @@ from bench.measurement.validation.cases import absent_of, instrument
 from bench.measurement.validation.message_support import codec_of, usual_options
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.text import duration, quantity
 
 TITLE = "What does the message cost?"
@@ -121,7 +121,7 @@ def middle(run: Run) -> int:
     return sizes[len(sizes) // 2] if sizes else 0
 
 
-@once
+@once_per_run
 def carrier(run: Run) -> str:
     """Return the system that was measured with several codecs, or with several sizes; the first one else."""
     groups = alike(run, chosen(run, SIZED), ("system",))

@@ -80,7 +80,7 @@ claims = (Claim("without a fault several callers make more calls per second than
 
 
 FAULTY = LONE | {"box": lambda box: box != "sound"}
-curves = Cdf("Distribution of the RTT, one caller", hue="box", dash="system", where=FAULTY, label=box_of)
+curves = Cdf("Distribution of the RTT, one caller", colour_by="box", dash="system", where=FAULTY, label=box_of)
 
 
 def distribution(run: Run, axes: Axes) -> None:

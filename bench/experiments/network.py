@@ -54,7 +54,7 @@ from bench.measurement.validation.cases import absent_of, instrument, one_transp
 from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters
 from bench.plan.case import BASELINE, Case
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.text import duration, in_bytes, plain
 
 TITLE = "What does the network add?"
@@ -133,7 +133,7 @@ WHOLE = {"load": "closed", "is_short": False, "writes": lambda writes: writes in
 CONDITION = ("payload_bytes", link)
 
 
-@once
+@once_per_run
 def links(run: Run) -> list[str]:
     """Return the links that were measured, each once: loopback first, then the wider ones."""
     bandwidths = {link(run.case(case)): rate_mbit(run.case(case)) or float("inf") for case in chosen(run, WHOLE)}

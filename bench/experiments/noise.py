@@ -261,7 +261,9 @@ def detected(profile: str) -> Callable[[Run, int], str]:
 panels = {
     "hiccups": hiccups,
     "timers": timers,
-    "placements": Rows("Repeatability of the baseline, by placement", P50, hue=placed_as, where=SOCKETS, label=placed),
+    "placements": Rows(
+        "Repeatability of the baseline, by placement", P50, colour_by=placed_as, where=SOCKETS, label=placed
+    ),
     "drift": drift,
 }
 tables = {

@@ -48,7 +48,7 @@ from bench.plan import parameters
 from bench.plan.arrivals import named as arrivals_of
 from bench.plan.arrivals import steps_of
 from bench.plan.case import Case
-from bench.run.frames import Run, number_of, numbered, once
+from bench.run.frames import Run, number_of, numbered, once_per_run
 from bench.stats import Spread
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, listed, quantity
@@ -129,7 +129,7 @@ def freeze_cases(run: Run) -> tuple[Case, int, int] | None:
     return run.case(cases["open"]), cases["closed"], cases["open"]
 
 
-@once
+@once_per_run
 def under_freeze(run: Run) -> dict[str, stats.Array]:
     """Return the times per request under one freeze, in us, warm-up included, counted in three ways; {} without it."""
     if (cases := freeze_cases(run)) is None:

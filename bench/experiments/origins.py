@@ -30,7 +30,7 @@ from bench.measurement.validation.cases import instrument
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.labels import placed_as
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.stats import Spread, Text, across_starts
 from bench.text import duration, factor, quantity, ratio_ends
 
@@ -82,7 +82,7 @@ class Replica(NamedTuple):
         return self.here.middle / self.theirs if self.number.unit == "1/s" else self.theirs / self.here.middle
 
 
-@once
+@once_per_run
 def replicas(run: Run) -> list[Replica]:
     """Return every published number that the run repeats, by origin."""
     matches = (
@@ -130,7 +130,7 @@ class Relation(NamedTuple):
         return SAME_DIRECTION if (theirs > 1) == (low > 1) else OPPOSITE
 
 
-@once
+@once_per_run
 def relations(run: Run) -> list[Relation]:
     """Return each origin's conclusion as a ratio, there and here; those that the run has both numbers of."""
     by_name = {replica.number.name: replica for replica in replicas(run)}

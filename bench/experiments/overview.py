@@ -39,7 +39,7 @@ from bench.measurement.validation.support import encrypted_transports, encryptio
 from bench.plan import parameters
 from bench.plan.case import BASELINE, MOST_BYTES, Case
 from bench.plan.labels import placed_as
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once_per_run
 from bench.text import duration, listed, quantity, quoted
 
 TITLE = "How much does each RPC system add to a raw socket?"
@@ -224,7 +224,7 @@ def with_baselines(run: Run, among: Sequence[int]) -> list[int]:
     return sorted(both, key=lambda case: float(run.cases.loc[case, P50]))
 
 
-@once
+@once_per_run
 def subjects(run: Run) -> list[tuple[Drawn, Look]]:
     """Return the systems that are drawn, the shortest RTT first, with their look: of many systems that of the group."""
     drawn = Panel("", where=ranked, label=way_of).drawn(run)

@@ -52,11 +52,11 @@ claims = (
     Claim("a call costs more CPU time elsewhere than on one CPU (`same`)", more_work, above=1),
 )
 panels = {
-    "placements": Rows("Median RTT by placement", P50, hue=placed_as, label=way_of),
-    "placement_distribution": Cdf("Distribution of the RTT", hue=placed_as, dash="system", where=first_transport),
-    "placement_cpu": Rows("CPU time per call, by placement", CPU, hue=placed_as, label=way_of),
+    "placements": Rows("Median RTT by placement", P50, colour_by=placed_as, label=way_of),
+    "placement_distribution": Cdf("Distribution of the RTT", colour_by=placed_as, dash="system", where=first_transport),
+    "placement_cpu": Rows("CPU time per call, by placement", CPU, colour_by=placed_as, label=way_of),
     "placement_switches": Rows(
-        "Voluntary context switches of the server", "server_sleeps_per_call", hue=placed_as, label=way_of
+        "Voluntary context switches of the server", "server_sleeps_per_call", colour_by=placed_as, label=way_of
     ),
 }
 tables = {"spread": Table({"median RTT [range over starts]": P50, "CPU time per call [range over starts]": CPU})}

@@ -36,7 +36,7 @@ from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Placed
 from bench.plan import parameters
 from bench.plan.case import BASELINE, Case
-from bench.run.frames import ROLES, Run, once
+from bench.run.frames import ROLES, Run, once_per_run
 from bench.text import duration, in_bytes, quantity
 
 TITLE = "What does a router add to a call, and which factor matters most?"
@@ -79,7 +79,7 @@ def fastest(run: Run, among: Sequence[int]) -> list[int]:
     return routed + [case for case in among if run.case(case).system != ROUTED and run.case(case).transport in ways]
 
 
-@once
+@once_per_run
 def effects(run: Run) -> list[Effect]:
     """Return the effect of each level of each factor on the median RTT, in us."""
     return factorial.effects(run, run.find(system=ROUTED), FIRST, P50)

@@ -137,13 +137,17 @@ def legend_entries(*panels: Axes) -> dict[str, Any]:
 
 
 def sheet(size: tuple[float, float], rows: int, draws: Sequence[Callable[[Axes], object]]) -> Figure:
-    """Return a figure of some panels, in so many rows; each is drawn by a function of its axes. size: in inches."""
+    """Return a figure of some panels, in so many rows; each is drawn by a function of its axes. size: in inches.
+
+    The last row may have fewer panels than the others; fewer panels than rows stand in a row each.
+    """
+    columns = math.ceil(len(draws) / rows)
+    of_rows = [draws[first : first + columns] for first in range(0, len(draws), columns)]
     with style():
         figure = Figure(figsize=size, layout="constrained")
-        columns = len(draws) // rows
-        for number, row in enumerate(figure.subfigures(rows, 1, squeeze=False).flat):
-            panels = [part.subplots() for part in row.subfigures(1, columns, squeeze=False).flat]
-            for axes, draw in zip(panels, draws[number * columns :], strict=False):
+        for row, of_row in zip(figure.subfigures(len(of_rows), 1, squeeze=False).flat, of_rows, strict=True):
+            panels = [part.subplots() for part in row.subfigures(1, columns, squeeze=False).flat[: len(of_row)]]
+            for axes, draw in zip(panels, of_row, strict=True):
                 draw(axes)
             finish(row, *panels)
     return figure

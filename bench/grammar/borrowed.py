@@ -6,7 +6,7 @@ Panels draw the rows of ``shown(run)``; sentences, tables, checks and answers kn
 from bench.errors import BenchError
 from bench.plan.parameters import literal
 from bench.run import stored
-from bench.run.frames import Run, once, shared
+from bench.run.frames import Run, once_per_run, shared
 from bench.text import listed
 
 CHOOSING = frozenset(  # parameters that choose what is measured and how much, and change no case
@@ -20,7 +20,7 @@ def shown(run: Run) -> list[Run]:
     return [run] if part is None else [run, part]
 
 
-@once
+@once_per_run
 def borrowed(run: Run) -> Run | None:
     """Return the part of the notebook's reference run whose systems a run lists as absent.
 

@@ -20,7 +20,7 @@ def factor(case: Case, name: Factor) -> Any:
 
 
 def chosen(run: Run, choose: Chooser, among: Sequence[int] | None = None) -> list[int]:
-    """Return the chosen ones of some cases; of those of calls to a server if ``among`` is None."""
+    """Return the chosen ones of some cases; ``among`` None: of all but loopback."""
     if among is None:
         among = [case for case in run.numbers if run.case(case).system != "loopback"]
     if not isinstance(choose, Mapping):
@@ -54,7 +54,7 @@ def _extreme(run: Run, among: Sequence[int], name: str, choose: Callable[..., in
 
 
 def each(key: Factor, *chooses: Chooser) -> Chooser:
-    """Choose by several choosers among the cases of each value of a factor, every case once."""
+    """Apply each chooser to the cases of each value of a factor; list each case once."""
     return lambda run, among: [
         case
         for _, part in alike(run, among, (key,))

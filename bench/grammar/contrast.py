@@ -69,10 +69,10 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A quantity of the cases ``of`` divided by that of the first case ``over``, among cases that are alike.
+    """A quantity of the cases that ``of`` chooses, divided by that of the first case that ``over`` chooses.
 
-    quantity: a column of ``Run.starts``, or one with values of its own. by: factors that the cases of a ratio have in
-    common; each combination of their values has ratios of its own. where: the cases that are looked at.
+    quantity: a column of ``Run.starts``, or one with values of its own. by: factors whose values the cases of a ratio
+    have in common; each combination of values has ratios of its own. where: the cases that are looked at.
     """
 
     quantity: str | Quantity

@@ -1,4 +1,4 @@
-"""An experiment: the module of a notebook's stem in ``bench.experiments``, and what it says in the words of this room.
+"""An experiment: the module of a notebook's stem in ``bench.experiments``, and what it says in the words of this layer.
 
 Such a module has a ``TITLE``, a ``sweep``, ``panels`` by name (those of the figure first), the ``contrasts`` that it
 reports, and what it needs of: ``answer`` (what answers its question: contrasts, levels, estimands), ``claims``,

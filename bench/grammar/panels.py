@@ -97,28 +97,28 @@ class Panel:
 class Rows(Panel):
     """A row for each case: the value of each start, their range and their median.
 
-    hue: a factor whose values have a colour each; rows of cases that differ in it alone stand together under one name.
+    colour_by: a factor whose values have a colour each; rows of cases that differ in it alone share one name.
     "": each case has the colour of its system and transport.
     """
 
     quantity: str | Quantity
-    hue: Factor = ""
+    colour_by: Factor = ""
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the rows of a run."""
         axes.set_title(self.title)
         text, cases = quantity_of(self.quantity), needed(self.drawn(run), NO_CASES)
-        of_hue, groups = hues(self.hue, cases) if self.hue else {}, self._groups(cases)
-        begins = [*itertools.accumulate((len(rows) + bool(self.hue) for rows in groups), initial=0)]
+        of_values, groups = colours_of(self.colour_by, cases) if self.colour_by else {}, self._groups(cases)
+        begins = [*itertools.accumulate((len(rows) + bool(self.colour_by) for rows in groups), initial=0)]
         values: list[float] = []
         for begin, rows in zip(begins, groups, strict=False):
             for y, row in enumerate(rows, begin):
                 starts = per_start(row.run, row.case, self.quantity)
                 if len(starts):
-                    drawn = look_of(row, self.hue, of_hue)
+                    drawn = look_of(row, self.colour_by, of_values)
                     range_row(axes, y, starts, drawn, text.text, is_hollow=row.is_hollow)
                 values.extend(starts)
-        if self.hue:
+        if self.colour_by:
             middles = [begin + (len(rows) - 1) / 2 for begin, rows in zip(begins, groups, strict=False)]
             axes.set_yticks(middles, [rows[0].name for rows in groups])
             axes.yaxis.grid(False)
@@ -126,29 +126,33 @@ class Rows(Panel):
             separate_rows(axes, [begin - 1 for begin in begins[1:-1]])
         else:
             name_rows(axes, [row.name for row in cases])
-        for name, (colour, marker) in of_hue.items():
-            label = f"{self.hue} {name}" if isinstance(self.hue, str) and not name.isalpha() else name
+        for name, (colour, marker) in of_values.items():
+            label = f"{self.colour_by} {name}" if isinstance(self.colour_by, str) and not name.isalpha() else name
             axes.plot([], [], marker, ms=7, color=colour, label=label)
         _from_zero_or_log(axes.xaxis, values, text.text)
         axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
 
     def _groups(self, cases: Sequence[Drawn]) -> list[list[Drawn]]:
-        """Return the rows that stand together: of a hue those of one name, else each for itself."""
+        """Return the rows that stand together: of one colour those of one name, else each for itself."""
         groups: dict[str | int, list[Drawn]] = {}
         for index, row in enumerate(cases):
-            groups.setdefault(row.name if self.hue else index, []).append(row)
+            groups.setdefault(row.name if self.colour_by else index, []).append(row)
         return list(groups.values())
 
 
-def hues(hue: Factor, cases: Sequence[Drawn]) -> dict[str, Look]:
+def colours_of(colour_by: Factor, cases: Sequence[Drawn]) -> dict[str, Look]:
     """Return the look of each value of a factor, in the order of the cases."""
-    values = dict.fromkeys(str(factor(subject.run.case(subject.case), hue)) for subject in cases)
+    values = dict.fromkeys(str(factor(subject.run.case(subject.case), colour_by)) for subject in cases)
     return {value: look(index) for index, value in enumerate(values)}
 
 
-def look_of(subject: Drawn, hue: Factor, of_hue: dict[str, Look]) -> Look:
+def look_of(subject: Drawn, colour_by: Factor, of_values: dict[str, Look]) -> Look:
     """Return the look of a case: that of its value of a factor, or of its system and transport."""
-    return of_hue[str(factor(subject.run.case(subject.case), hue))] if hue else looks(subject.run)[subject.case]
+    return (
+        of_values[str(factor(subject.run.case(subject.case), colour_by))]
+        if colour_by
+        else looks(subject.run)[subject.case]
+    )
 
 
 def _from_zero_or_log(axis: Any, values: Sequence[float], text: Ticks) -> None:
@@ -243,19 +247,19 @@ class Ratios(Panel):
 class Cdf(Panel):
     """The distribution of the RTT of each case.
 
-    hue: as of ``Rows``. dash: a factor; lines of its first value are whole, the others dashed.
+    colour_by: as of ``Rows``. dash: a factor; lines of its first value are whole, the others dashed.
     """
 
-    hue: Factor = ""
+    colour_by: Factor = ""
     dash: str = "transport"
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the distributions of a run."""
         axes.set_title(self.title)
         cases = self.drawn(run)
-        of_hue = hues(self.hue, cases) if self.hue else {}
+        of_values = colours_of(self.colour_by, cases) if self.colour_by else {}
         firsts = [curve.run.case(curve.case).factor(self.dash) for curve in cases[:1]]
-        looks_of = [look_of(curve, self.hue, of_hue) for curve in cases]
+        looks_of = [look_of(curve, self.colour_by, of_values) for curve in cases]
         drawn = [
             Distribution(
                 curve.name, times_of(curve.run, curve.case), with_look, self._line(curve, firsts), curve.is_hollow

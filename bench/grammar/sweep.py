@@ -59,8 +59,8 @@ class Sweep:
     """The cases of an experiment, from its parameters.
 
     cases: a generator of cases, and of what is ``Absent``; its first parameter is the kind of ``Amount`` that the
-    experiment takes, the others are its own. One whose starts or window depend on its cases returns the ``Plan``
-    itself. skips_missing: systems that are not installed are left out, each with its remedy. omits: shared parameters
+    experiment takes, the others are its own. Where starts or window depend on the cases, it returns a ``Plan``
+    instead. skips_missing: systems that are not installed are left out, each with its remedy. omits: shared parameters
     that it does not take. windows_s: windows by profile, in place of the profile's; class_s: the longest window of the
     profile ``class``. Of cases in slices, alike: factors that cases which take turns have in common; blocks_s: how long
     all blocks take in the profile ``class``.

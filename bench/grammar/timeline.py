@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bench.grammar.axes import end_to_end, log_axis
-from bench.grammar.panels import Panel, hues, look_of
+from bench.grammar.panels import Panel, colours_of, look_of
 from bench.run.frames import Run
 from bench.stats import Array
 
@@ -19,16 +19,16 @@ BINS = 25  # of a start, for its running median
 class Timeline(Panel):
     """The RTT of calls against time: the starts of all cases, end to end; pauses between slices left out.
 
-    Calls that do not count are pale. hue: as of ``Rows``.
+    Calls that do not count are pale. colour_by: as of ``Rows``.
     """
 
-    hue: str = ""
+    colour_by: str = ""
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the calls of a run."""
         cases = {subject.case: subject for subject in self.drawn(run) if not subject.is_hollow}
-        of_hue = hues(self.hue, list(cases.values())) if self.hue else {}
-        colours = {case: look_of(subject, self.hue, of_hue).colour for case, subject in cases.items()}
+        of_values = colours_of(self.colour_by, list(cases.values())) if self.colour_by else {}
+        colours = {case: look_of(subject, self.colour_by, of_values).colour for case, subject in cases.items()}
         in_slices = len(run.stored_slices) > 0
         dots = calls = 0
         for case, start, begin_s in end_to_end(run, cases):

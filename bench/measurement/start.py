@@ -65,8 +65,8 @@ PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples
 ROLES = ("server_", "router_", "controller_")
 KINDS = {"server", "router", "controller"}  # of processes that a server announces
 FAR_AHEAD_NS = (20_000_000, 1_000_000_000)  # more where orders go to other machines, and if one arrived too late
-FAR_AHEAD = 3  # and so many times as long as the orders before took to be carried out
-GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
+FAR_AHEAD = 3  # and so many times the time that earlier orders took
+GO_AHEAD_NS = 2_000_000  # times (clients + 2): from the order to go until the instant at which all begin
 SCHEDULED_NS = 200  # more for each request that a client puts after that instant
 TALK_NS = 10_000  # more for each connection that then waits for one
 

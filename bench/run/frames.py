@@ -537,7 +537,7 @@ def _behind_each_other(parts: Sequence[Columns], whole: Columns) -> pd.DataFrame
     return pd.DataFrame({name: pd.Series(values, copy=False) for name, values in columns.items()}, copy=False)
 
 
-def once(compute: Callable[Concatenate[Run, Inputs], Answer]) -> Callable[Concatenate[Run, Inputs], Answer]:
+def once_per_run(compute: Callable[Concatenate[Run, Inputs], Answer]) -> Callable[Concatenate[Run, Inputs], Answer]:
     """Let a function of a run, and of values that can be hashed, work out each answer once: a run never changes.
 
     What it returns is shared by all who ask: nobody changes it.
@@ -554,7 +554,7 @@ def once(compute: Callable[Concatenate[Run, Inputs], Answer]) -> Callable[Concat
     return answered
 
 
-@once
+@once_per_run
 def _logarithms(run: Run, name: str) -> pd.DataFrame:
     """Return ``slices.logarithms`` of a quantity."""
     return slices.logarithms(run.slices, name)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bench.plan import service_file
 
 FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
+OWN_FOLDERS = f"for a system or service of yours give the path of its file, or name the file's folder in {FOLDERS}"
 SERVICE = ".yaml"
 PATH = re.compile(r"[\w./~+@-]+\.yaml")
 WORDS = ("all", "none", "null", "true", "false", "yes", "no", "on", "off")  # mean something else where names stand
@@ -113,8 +114,7 @@ def file_of(name: str) -> str:
     named = (path for path in OWN if os.path.basename(path) == name + SERVICE)  # noqa: PTH119
     if own := next(filter(is_service, named), None):  # one that is gone stands in the way of none
         return own
-    own = f"for a service of yours give the path of its file, or name the file's folder in {FOLDERS}"
-    raise UsageError("; ".join(filter(None, [str(unknown("system", name, names())), own, absent_folders()])))
+    raise UsageError("; ".join(filter(None, [str(unknown("system", name, names())), OWN_FOLDERS, absent_folders()])))
 
 
 def tree_of(name: str) -> ast.Module:
@@ -367,7 +367,9 @@ def need(name: str) -> None:
 
     A file may import its packages where it uses them, so that an import does not show all that is missing.
     """
-    if absent := [requirement for requirement in constant(name, "REQUIRES") if not _is_installed(requirement)]:
+    if isinstance(required := constant(name, "REQUIRES"), str):
+        raise SystemFileError(f"{file_of(name)}: REQUIRES must be a tuple of names, like ({required!r},)")
+    if absent := [requirement for requirement in required if not _is_installed(requirement)]:
         raise _absent(name, absent, f"python -m pip install {' '.join(absent)}")
     from bench.process import pipes
 

@@ -40,7 +40,7 @@ def test_every_notebook_checks_the_exercises_that_have_a_judge():
     ]
     boxes = [f"mystery {letter}" for letter in "ABCDEF"]  # judged by what is in them
     assert sorted(checked) == sorted([*boxes, *(one.name for one in EXERCISES)])
-    assert {name.split()[0] for name in checked} == {notebook.stem for notebook in NOTEBOOKS}
+    assert {name.split()[0] for name in checked} == {notebook.stem for notebook in NOTEBOOKS}, "course.yaml"
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)

@@ -32,7 +32,7 @@ def drawn(panel, run):
 
 
 def test_rows_of_a_hue_stand_together_under_one_name_with_a_legend(run):
-    axes = drawn(Rows("Title", P50, hue="placement", label=lambda run, case: run.case(case).system), run)
+    axes = drawn(Rows("Title", P50, colour_by="placement", label=lambda run, case: run.case(case).system), run)
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["sockets", "zeromq"]
     assert axes.texts[0].get_text() == "10.3 µs" and len(axes.texts) == len(CASES)
     assert set(axes.get_legend_handles_labels()[1]) == {"same", "split"}
@@ -51,7 +51,7 @@ def test_lines_have_ticks_at_what_was_measured_and_models_beside_them(grown):
 
 def test_distributions_have_a_curve_for_each_case_up_to_six(run):
     first = {"transport": "ipc"}
-    axes = drawn(Cdf("Title", hue="placement", dash="system", where=first), run)
+    axes = drawn(Cdf("Title", colour_by="placement", dash="system", where=first), run)
     curves = {label: line.get_linestyle() for line in axes.lines if not (label := line.get_label()).startswith("_")}
     assert len(curves) == 4 and list(curves.values()) == ["-", "-", "--", "--"]
 

@@ -1,6 +1,6 @@
 """The parameters that notebooks share: how much is measured, on which CPUs, and by which machines.
 
-A plan takes one of these classes as ``amount``, and declares only what is its own.
+A sweep takes one of these classes as ``amount``, and declares only its own parameters.
 """
 
 from collections.abc import Sequence

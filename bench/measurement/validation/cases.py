@@ -46,12 +46,12 @@ def one_system(system: object) -> str:
 
 @contextlib.contextmanager
 def _folders_said() -> Iterator[None]:
-    """Add to an error of a name the folders of the user's own that do not exist."""
+    """Add to an error of a name how systems of the user's own are named, and the folders that do not exist."""
     try:
         yield
     except UsageError as error:
-        absent = systems.absent_folders()
-        raise (UsageError(f"{error}; {absent}") if absent else error) from None
+        texts = [str(error), systems.OWN_FOLDERS, systems.absent_folders()]
+        raise UsageError("; ".join(filter(None, texts))) from None
 
 
 def chosen_systems(system: object) -> list[str]:
