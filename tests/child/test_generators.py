@@ -98,7 +98,7 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
     errors = run.ledger["errors"].iloc[0]
     (answers_check,) = [one for one in checks.check(run) if one.name == "answers"]
     assert 0 < errors <= run.ledger["calls"].iloc[0] and answers_check.verdict == checks.INVALID
-    assert f"(status {errors:,})" in answers_check.found
+    assert f"status ({errors:,} calls)" in answers_check.found
 
 
 # What they cannot do, and how they end
