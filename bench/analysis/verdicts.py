@@ -145,7 +145,7 @@ def verdict_text(
     if not open_ones:
         return f"{text}, and all intervals end below it", False
     names = listed(f"{comparison.case} ({comparison.quantity}{_up_to(comparison)})" for comparison in open_ones)
-    return f"{text}; not excluded by the interval: {names}", False
+    return f"{text}, but the interval includes one: {names}", False
 
 
 def findable(comparison: Comparison, at_most: str) -> float:

@@ -16,7 +16,6 @@ from bench.errors import BENCH, UsageError
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar import precision
 from bench.grammar.experiment import experiment
-from bench.grammar.method import turns
 from bench.measurement import runner, trace
 from bench.measurement.validation import estimate
 from bench.measurement.validation.cases import COMPARED
@@ -210,10 +209,10 @@ def _lines(run: Run, comparisons: Sequence[Comparison], at_most: str | None) -> 
     tally = trust_card.tally(checks.check(run))
     lines = [*_states(run), *map(str, comparisons)]
     lines += _left_out(run)
-    lines += [f"{turns(run)} {tally.line}.", *filter(None, [outlasted(run)])]
-    if at_most is not None:
-        able = ", ".join(
-            f"{verdicts.findable(comparison, at_most):.1%} in {comparison.quantity}" for comparison in comparisons
-        )
-        lines += [f"Smallest slow-down that such a run shows to exceed {at_most} in four of five tries: {able}"]
-    return [*lines, budget.resolution(run, list(comparisons))]
+    lines += [f"{tally.line}.", *filter(None, [outlasted(run)])]
+    if at_most is None:
+        return [*lines, budget.resolution(run, list(comparisons))]
+    able = listed(
+        f"{verdicts.findable(comparison, at_most):.1%} in {comparison.quantity}" for comparison in comparisons
+    )
+    return [*lines, f"With a limit of {at_most} such a run refuses, in four of five tries, a slow-down of {able}."]

@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
         for comparison in junit.comparisons(self.document):
             ratio, low, high = ratio_ends(*(comparison[end] or math.nan for end in ("ratio", "low", "high")))
             cell = "**slower than allowed**" if comparison["exceeds_limit"] else comparison["words"]
-            cell += ", slow-down not excluded" * comparison["is_undecided"]
+            cell += ", but its interval includes the limit" * comparison["is_undecided"]
             rows.append(
                 f"| {harmless(comparison['case'])} | {comparison['quantity']} | {ratio} | {low} to {high} | {cell} |"
             )
