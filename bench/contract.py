@@ -261,13 +261,18 @@ PACING = "pacing_cpu"  # among a report's numbers: CPU time in us that a client 
 class LoadReport:
     """Result of a load in one window.
 
-    calls: answered calls, or one-way messages sent. times: for each caller its send and receive times (for an open load
-    also its scheduled send times), int64 in ns, one buffer after the other; for a stream the sender's marks. errors:
-    failed calls. numbers: name, value and unit of each number that a load generator reported; the client's process adds
-    ``PACING`` to those of an open load. scheduled: number of calls in the schedule of an open load. window_s: window
-    measured by a load generator. sessions: whole client processes, in the order of running. codec: times of the codec
-    of structured messages alone, ``bench.child.structured_messages.CodecTimes`` by name. requests: the names of a
-    service's requests, if it has several; the last buffer of each caller is then which of them each call made.
+    - calls: answered calls, or one-way messages sent.
+    - times: for each caller its send and receive times (for an open load also its scheduled send times), int64 in ns,
+      one buffer after the other; for a stream the sender's marks.
+    - errors: failed calls.
+    - numbers: name, value and unit of each number that a load generator reported; the client's process adds ``PACING``
+      to those of an open load.
+    - scheduled: number of calls in the schedule of an open load.
+    - window_s: window measured by a load generator.
+    - sessions: whole client processes, in the order of running.
+    - codec: times of the codec of structured messages alone, ``bench.child.structured_messages.CodecTimes`` by name.
+    - requests: the names of a service's requests, if it has several; the last buffer of each caller is then which of
+      them each call made.
     """
 
     calls: int

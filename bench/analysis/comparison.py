@@ -62,12 +62,15 @@ OF_REQUEST = f"{P50} of "  # and the name of one of a service's requests: a quan
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    low, high: the interval, wider the fewer of several comparisons made together show a difference
-    (``intervals.together``). ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the
-    same where it is more than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would
-    decide, where the verdict is inconclusive. paired: whether the starts of a block were compared with each other.
-    starts: how many of each case. detectable: the smallest ratio - 1 that so many starts find with 80 % probability.
-    starts_for_margin: how many pairs of starts find the margin so.
+    - low, high: the interval, wider the fewer of several comparisons made together show a difference
+      (``intervals.together``).
+    - ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known.
+    - shown_floor: the same where it is more than noise, else 0; *different* has to clear it.
+    - more_starts: how many pairs of starts would decide, where the verdict is inconclusive.
+    - paired: whether the starts of a block were compared with each other.
+    - starts: how many of each case.
+    - detectable: the smallest ratio - 1 that so many starts find with 80 % probability.
+    - starts_for_margin: how many pairs of starts find the margin so.
     """
 
     case: str

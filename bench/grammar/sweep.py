@@ -58,12 +58,15 @@ def distinct(items: Iterable[Item]) -> list[Item]:
 class Sweep:
     """The cases of an experiment, from its parameters.
 
-    cases: a generator of cases, and of what is ``Absent``; its first parameter is the kind of ``Amount`` that the
-    experiment takes, the others are its own. Where starts or window depend on the cases, it returns a ``Plan``
-    instead. skips_missing: systems that are not installed are left out, each with its remedy. omits: shared parameters
-    that it does not take. windows_s: windows by profile, in place of the profile's; class_s: the longest window of the
-    profile ``class``. Of cases in slices, alike: factors that cases which take turns have in common; blocks_s: how long
-    all blocks take in the profile ``class``.
+    - cases: a generator of cases, and of what is ``Absent``. The type of its first parameter, a kind of ``Amount``,
+      selects the shared parameters; the others are its own. Where starts or window depend on the cases, it returns a
+      ``Plan`` instead.
+    - skips_missing: systems that are not installed are left out, each with its remedy.
+    - omits: shared parameters that it does not take.
+    - windows_s: windows by profile, in place of the profile's.
+    - alike: factors that cases which take turns have in common.
+    - class_s: the longest window of the profile ``class``.
+    - blocks_s: how long all blocks of cases in slices take in the profile ``class``.
     """
 
     cases: Callable[..., Iterable[Case | Absent] | Plan]

@@ -30,23 +30,33 @@ def number(usual: int, maximum: int, least: int = 1) -> Any:
 class Case:
     """One combination of factors: everything needed to run one measurement.
 
-    ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
-    ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
-    of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
-    load ``session``, one after another: the calls that each makes, and their payload in bytes; of a load ``reconnect``
-    they are connections of one client process. ``message`` is what a request carries: opaque ``bytes``, a kind of
-    ``bench.codecs.message_types``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes``
-    is then about its size as JSON. ``retry`` holds the fields of ``bench.plan.retry_policy.RetryPolicy`` for the load
-    ``retry``: an open load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has
-    one stream at a time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
-    ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.
-    ``outstanding``: calls under way at once on each connection. ``large_bytes``: payload of the last of the calls that
-    a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are
-    log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal. ``hosts``: the scheduler of the
-    machines that take part, and the roles asked for (``bench.plan.hosts``); or network namespaces of this machine
-    (``bench.plan.namespaces``); {}: this machine. ``source``: whose files the system is imported from, as NAME@HASH
-    (``bench.process.sources``); "": this installation's. ``traced``: whether the kernel records what the processes do
-    while they make their calls (``bench.measurement.trace``).
+    - system, transport, options: what is measured, over what, and the system's own options.
+    - payload_bytes: of a request; of a structured message about its size as JSON.
+    - placement: the CPUs of client and server (``bench.plan.placement``).
+    - load: closed, open, retry, session, reconnect, stream or reply_stream.
+    - offered_per_s, arrivals: of an open load.
+    - clients, callers: client processes, and callers in each: threads, or tasks of one event loop, a connection each.
+    - engine: what makes the calls: the system's own ``library``; ``wire``, bare connections in one loop; or a program
+      of ``bench.child.generators``, whose connections are the callers.
+    - target: the address of a server that runs already; None: it is started.
+    - fresh_router: whether each start has a router of its own.
+    - max_calls: after so many calls a window ends early.
+    - sessions: of the load session, the client processes, one after another: calls and payload in bytes of each; of the
+      load reconnect, the connections of one client process.
+    - message, content: what a request carries: opaque ``bytes``, a kind of ``bench.codecs.message_types``, or the name
+      of a user's JSON file, whose text is the content.
+    - retry: of the load retry, an open load whose client gives up waiting and tries again: the fields of
+      ``bench.plan.retry_policy.RetryPolicy``.
+    - replies, reply_bytes, gap_us: of the load reply_stream, in which each caller has one stream at a time: replies to
+      each request, one due every gap_us (0: without pauses).
+    - calls_per_connection: after so many calls a caller closes its connection and opens another one; 0: it is kept.
+    - outstanding: calls under way at once on each connection.
+    - large_bytes: payload of the last of the calls that a client process has under way; 0: all are equal.
+    - p99_bytes: sizes are log-normal, with the median payload_bytes and this p99; 0: all are equal.
+    - hosts: the scheduler of the machines that take part, and the roles asked for (``bench.plan.hosts``); or network
+      namespaces of this machine (``bench.plan.namespaces``); {}: this machine.
+    - source: whose files the system is imported from, as NAME@HASH (``bench.process.sources``); "": the installed ones.
+    - traced: whether the kernel records what the processes do during their calls (``bench.measurement.trace``).
     """
 
     system: str
