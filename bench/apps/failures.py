@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import sys
+import traceback
 from typing import NoReturn
 
 import click
@@ -12,6 +13,7 @@ import click
 from bench.errors import BENCH, BenchError, without_package
 from bench.text import one_line
 
+PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"  # noqa: PTH120
 LONGEST = 1400  # characters of an error
 REMEDIES = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "allow more open files (ulimit -n 1024) and try again"),
@@ -50,7 +52,13 @@ def outside(error: BaseException) -> str:
             return f"{str(cause) or 'no memory is left'}: {REMEDIES[errno.EAGAIN]}"
         cause = cause.__cause__ or cause.__context__ or cause
     what = one_line(f"{type(error).__name__}: {error}", 200)
-    return f"unforeseen {what}; {BENCH} --debug ... shows where: please report it"
+    return f"unforeseen {what}{_place(error)}; {BENCH} --debug ... shows where: please report it"
+
+
+def _place(error: BaseException) -> str:
+    """Return the last file of this package, and its line, that an error came through; "" without one."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(PACKAGE)]
+    return f" ({frames[-1].filename.removeprefix(PACKAGE)}, line {frames[-1].lineno})" if frames else ""
 
 
 def _cut(text: str) -> str:

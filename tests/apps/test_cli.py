@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from bench.apps.failures import outside
 from bench.measurement import runner
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
+from bench.text import listed
 
 LONG = "x" * 5000
 
@@ -104,6 +106,12 @@ def test_an_error_of_the_machine_names_a_remedy_and_any_other_the_way_to_its_tra
     wrapped = ImportError("cannot import")
     wrapped.__cause__ = error
     assert isinstance(error, KeyError) or text in outside(wrapped)
+
+
+def test_an_unforeseen_error_names_the_last_line_of_the_package_that_it_came_through():
+    with pytest.raises(TypeError) as caught:
+        listed(3)
+    assert re.search(r"TypeError: .* \(text\.py, line \d+\); ", outside(caught.value))
 
 
 def test_keep_copies_a_run(command, one_run, tmp_path):

@@ -80,3 +80,10 @@ def test_panels_beside_each_other_share_a_legend_that_says_the_same_of_both(othe
     figure = sheet((8, 4), 1, [draws(("a", "b")), draws(others)])
     (row,) = figure.subfigs
     assert ([len(part.legends) for part in row.subfigs], len(row.legends)) == (in_panels, in_row)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5])
+def test_a_figure_has_each_of_its_panels_once(count):
+    drawn = []
+    figure = sheet((8, 6), 2, [drawn.append] * count)
+    assert figure.axes == drawn and len(drawn) == count

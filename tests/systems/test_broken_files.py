@@ -19,6 +19,7 @@ BROKEN = {  # name: what replaces what, and what the error names
     "b_no_options": (("class Options", "class Settings"), "Options"),
     "b_no_transports": (("TRANSPORTS", "WAYS"), "TRANSPORTS"),
     "b_no_requires": (("REQUIRES", "NEEDS"), "REQUIRES"),
+    "b_text_requires": (('("pyzmq>=20",)', '("pyzmq")'), "must be a tuple"),
     "b_computed": (('("ipc", "tcp")', "sockets.TRANSPORTS"), "line 5: "),
     "b_fails_inside": (("@dataclass", "import zmq.nothing\n@dataclass"), "line 7: ModuleNotFoundError"),
     "b_name_error": (("@dataclass", "undefined\n@dataclass"), "line 7: NameError"),
