@@ -185,7 +185,10 @@ def holds(published: Published) -> str:
     _, other = published.reach(APART) or (math.inf, None)
     if other is None or not other.most:
         return ""
-    return f"On another machine a ratio can be {math.exp(other.reach(other.most)):.2g} times larger or smaller."
+    return (
+        f"On another machine a ratio can be {math.exp(other.reach(other.most)):.2g} times larger or smaller "
+        "([how good were the forecasts?](docs/results.md#how-good-were-the-forecasts))."
+    )
 
 
 def predicted(published: Published) -> str:

@@ -98,6 +98,7 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         tracing.text("reference/placement", ("nothing",), print)
 
 
+@pytest.mark.usefixtures("own_systems")
 def test_the_latest_is_the_newest_run_that_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"no run has a case.*run latency makes one"):
         tracing.newest()
