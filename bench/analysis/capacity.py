@@ -10,6 +10,7 @@ from bench.contract import PACING
 from bench.run.frames import Run, once_per_run
 from bench.run.start_values import BUSY, client_share
 from bench.stats import Array, Spread
+from bench.text import counted
 
 
 def searched(run: Run) -> dict[str, Any]:
@@ -53,6 +54,24 @@ def rates_not_shown(run: Run) -> list[float]:
     """Return the rates of the control at which raw sockets violated the objective in most starts."""
     met = control(run).groupby("rate")["met"].mean()
     return [float(rate) for rate in met[met < 1 / 2].index]
+
+
+def undecided(run: Run) -> tuple[str, str]:
+    """Return why a search ended before a rate was confirmed, and what to do; empty if it did not.
+
+    It was interrupted, or starts disagree: at one rate, the objective is met in some of them.
+    """
+    if searched(run)["ended"]:
+        return "", ""
+    rows = probes(run)
+    if not run.manifest["finished"]:
+        return f"the search was interrupted after {counted(len(rows), 'start')}", "repeat it"
+    differ = rows.groupby("rate")["met"].nunique() > 1
+    reason = (
+        f"the search made its {len(rows)} starts and confirmed no rate: at {differ.sum()} of {len(differ)} rates some "
+        "starts met the SLO and others violated it (noise)"
+    )
+    return reason, "repeat when the machine is quiet, or with longer windows (window_s)"
 
 
 def machine_shows(run: Run) -> bool:

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import clocks, per_host, quantiles, rankings, stationarity, trust_card
+from bench.analysis import busy, clocks, per_host, quantiles, rankings, stationarity, trust_card
 from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
+from bench.analysis.capacity import undecided
 from bench.analysis.comparison import ratios
 from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
 from bench.analysis.pacing import lateness, limit_us
@@ -238,18 +239,18 @@ def pacing(run: Run) -> Check:
     over = cases.index.isin(overloaded(run))
     calm, lost = cases[~over], cases[(cases["achieved"] < LEAST_ACHIEVED) & ~over]
     if len(lost):
-        finding = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, "
+        sent, label = lost["achieved"].iloc[0], lost["label"].iloc[0]
+        finding = f"only {sent:.1%} of the requests of {label} were sent, "
         counts = requests.of_starts(run, run.ledger_of(lost.index[0]))
         if counts.errors:
             finding += f"while calls that failed took the connections: {counts.shortfall}"
             return Check("pacing", CAUTION, finding, "look at the server's errors, or add clients")
         finding += "though connections were idle"
-        return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
+        return _unpaced(run, finding, "these clients cannot send that fast: lower the rate, or add clients")
     omitted = f"; overloaded, so their lateness is not judged: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
         finding = f"the connections or the server cannot carry any of the offered rates{omitted}"
-        advice = "lower the rates, or add clients if the server answers several calls at once"
-        return Check("pacing", INVALID, finding, advice)
+        return _unpaced(run, finding, "lower the rates, or add clients if the server answers several calls at once")
     late = lateness(run, map(number_of, calm.index))
     if not late:
         finding = "too few requests found an idle connection to know the p99 of their lateness"
@@ -263,6 +264,13 @@ def pacing(run: Run) -> Check:
     if above:
         finding += f"; more than a tenth of the median response time: {listed(run.labels[case] for case in above)}"
     return outcome("pacing", not above, finding + omitted, advice)
+
+
+def _unpaced(run: Run, finding: str, advice: str) -> Check:
+    """Return that a load was not sent as planned; the machine is named first where it was too busy to send it."""
+    if reason := busy.too_busy(run):
+        finding, advice = f"{reason}; {finding}", f"{busy.REPEAT}; if this happens again: {advice}"
+    return Check("pacing", INVALID, finding, advice)
 
 
 def _punctual(run: Run, cases: pd.DataFrame) -> Check:
@@ -543,6 +551,9 @@ def starts(run: Run) -> Check:
     least = "" if fewest == int(run.cases["starts"].max()) else "at least "
     finding = f"{least}{fewest} starts of each case: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
+        reason, advice = undecided(run)
+        if reason:
+            return Check("starts", CAUTION, reason, advice)
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
         fewest = confirming or rates.count(low) if low else len(rates)

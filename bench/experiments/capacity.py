@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bench import stats
+from bench.analysis.busy import REPEAT, too_busy
 from bench.analysis.capacity import (
     Cost,
     bracket,
@@ -25,6 +26,7 @@ from bench.analysis.capacity import (
     rates_not_shown,
     response_us,
     searched,
+    undecided,
 )
 from bench.analysis.resources import crowded
 from bench.errors import UsageError
@@ -125,24 +127,32 @@ def evidence(run: Run) -> int:
     return min(PROFILES[run.plan.profile].starts, len(probes(run)) + len(control(run)))
 
 
+def why_unknown(run: Run) -> str:
+    """Return why a search says nothing about the system, and what to do: the machine was too busy, or starts disagree.
+
+    A rate that was confirmed is known, and so is a system that answers with errors.
+    """
+    if (bracket(run)[0] and searched(run)["ended"]) or is_refused(run):
+        return ""
+    reasons, advice = undecided(run)
+    if busy := too_busy(run):
+        reasons, advice = "; ".join(filter(None, [busy, reasons])), REPEAT
+    return f"{reasons}: {advice}" if reasons else ""
+
+
 def capacity(run: Run) -> list[Estimate]:
-    """Return the highest rate that meets the SLO and the lowest that violates it, or why it is not known."""
+    """Return the highest rate that meets the SLO and the lowest that violates it, of a search that ended."""
     low, high = bracket(run)
     factors, search = run.case(0), searched(run)
     gaps = ", with the gaps of its recording, all multiplied by one factor" * (factors.arrivals == "recorded")
     subject = f"{factors.system} {factors.transport}, {counted(factors.clients * factors.callers, 'connection')}{gaps}"
-    if not (low and search["ended"]) and not (machine_shows(run) or is_refused(run)):
-        words, reasons = "not known", why_machine(run)
-    elif not search["ended"]:
-        starts = counted(len(probes(run)), "start")
-        words, reasons = "not known", [f"the result near {quantity(high)}/s is not certain after {starts}"]
-    elif not low:
+    if not low:
         words, reasons = "none", why_none(run)
     elif not search["confirmed"]:
         words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
         words, reasons = f"{'at least ' * is_lower_bound(run)}{low:,.0f} requests/s", why_bracket(run)
-    value = low if low and search["ended"] else math.nan
+    value = low or math.nan
     return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
 
 
@@ -153,17 +163,6 @@ def is_refused(run: Run) -> bool:
         return False
     outcome = requests.of_starts(run, run.ledger[run.ledger["case"] == case])
     return outcome.part(outcome.answered_with_an_error) > 1 - searched(run)["p"]
-
-
-def why_machine(run: Run) -> list[str]:
-    """Return that this machine cannot show the objective: raw sockets violate it, too."""
-    rate = rates_not_shown(run)[0]
-    met = control(run).loc[control(run)["rate"] == rate, "met"]
-    return [
-        f"this machine could not show it during this run: raw sockets violate it at {quantity(rate)}/s in "
-        f"{int((~met).sum())} of {counted(len(met), 'start')}",
-        "nothing follows about the system",
-    ]
 
 
 def why_none(run: Run) -> list[str]:

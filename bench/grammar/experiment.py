@@ -3,8 +3,9 @@
 Such a module has a ``TITLE``, a ``sweep``, ``panels`` by name (those of the figure first), the ``contrasts`` that it
 reports, and what it needs of: ``answer`` (what answers its question: contrasts, levels, estimands), ``claims``,
 ``tables`` by name, and functions of a run: ``lines`` (results in the form of an origin), ``title``, ``height`` (inches
-that its figure is taller than usual), ``evidence`` (how many starts its conclusions rest on). ``why_not`` returns of
-its parameters why this machine can measure nothing of what they ask for, or None.
+that its figure is taller than usual), ``evidence`` (how many starts its conclusions rest on), ``why_unknown`` (why
+nothing follows from a valid run, and what to do; "" if something does). ``why_not`` returns of its parameters why this
+machine can measure nothing of what they ask for, or None.
 """
 
 import functools
@@ -25,7 +26,7 @@ from bench.grammar.statement import Statement, as_markdown
 from bench.grammar.sweep import Sweep
 from bench.plan.plan import Plan
 from bench.run.frames import Run
-from bench.text import paragraphs, unmarked
+from bench.text import capitalized, paragraphs, unmarked
 
 OF_A_RUN = {"source": "measure", "resume": False, "budget_s": None, "predictions": "off"}  # besides those of the plan
 IN_FIGURE = 4  # panels
@@ -48,6 +49,7 @@ class Experiment:
     why_not: Callable[..., str | None] = lambda **asked: None
     height: Callable[[Run], float] = lambda run: 0.0
     title: Callable[[Run], str] | None = None
+    why_unknown: Callable[[Run], str] = lambda run: ""
     evidence: Callable[[Run], int] = lambda run: int(run.cases["starts"].min())
 
     @property
@@ -86,11 +88,12 @@ class Experiment:
 
     def why_no_conclusion(self, run: Run) -> str:
         """Return why a run carries no conclusion: a check is INVALID, or a case has too few starts; "" if it does."""
-        return self._why_invalid(run) or self._why_too_few(run)
+        return self._why_nothing_follows(run) or self._why_too_few(run)
 
-    def _why_invalid(self, run: Run) -> str:
+    def _why_nothing_follows(self, run: Run) -> str:
         invalid = [outcome for outcome in checks.check(run) if outcome.verdict == trust_card.INVALID]
-        return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}." if invalid else ""
+        reason = f"{invalid[0].found}: {invalid[0].advice}" if invalid else self.why_unknown(run)
+        return f"**No conclusion.** {capitalized(reason)}." if reason else ""
 
     def _why_too_few(self, run: Run) -> str:
         fewest = self.evidence(run)
@@ -128,7 +131,7 @@ class Experiment:
 
     def preliminary(self, run: Run) -> str:
         """Return as Markdown the values of a valid run that has too few starts for a conclusion; "" of any other."""
-        if self._why_invalid(run) or not self._why_too_few(run):
+        if self._why_nothing_follows(run) or not self._why_too_few(run):
             return ""
         return f"In these starts:\n\n{as_markdown(self.statements(run))}"
 

@@ -1,7 +1,8 @@
 """The search for a capacity on a real system: each probe is a start, and is on disk before the next begins.
 
 A control comes first: raw sockets under the same load. Where they violate the objective too, it is the machine that
-cannot show it, and nothing follows about the system.
+cannot show it, and nothing follows about the system: where they violate it at half the rate as well, the search tries
+no rate below the first.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +41,9 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
     takes more than an hour and nobody agreed; what was measured until then is kept.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
-    probes of the control. It is measured at the first rate, and, if no rate meets the objective or the control does
-    not, again at the lowest rate that violates it. A failed probe counts as a violation. If the first one fails, or
+    probes of the control. It is measured at the first rate, if it violates the objective there also at half of it, and,
+    if no rate meets the objective or the control does not, again at the lowest rate that violates it, unless the
+    control ended the search. A failed probe counts as a violation. If the first one fails, or
     none of its requests is answered as expected, SystemFailedError.
     """
     (case,) = plan.cases
@@ -56,8 +58,10 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
         if (first := max(case.offered_per_s, least)) > case.offered_per_s:
             say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
         shown = prober.try_machine(first)
-        bracket = search(prober, first, least, rule=rule, confirm=prober.confirm)
-        if not (bracket.low and shown):  # is it the machine that violates it there?
+        if is_hopeless := not shown and first / 2 >= least and not prober.try_machine(first / 2):
+            say(f"no rate below {first:,.0f}/s is tried, because the control violates {goal} at half of it, too")
+        bracket = search(prober, first, first if is_hopeless else least, rule=rule, confirm=prober.confirm)
+        if not (shown if bracket.low else is_hopeless):  # is it the machine that violates it there?
             prober.try_machine(bracket.high)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))
     return folder

@@ -210,6 +210,15 @@ def test_pacing_passes_where_all_left_in_time_and_fails_where_it_did_not():
     assert outcome(handmade([Case("sockets", "ipc")], [10])).verdict == checks.NOTHING
 
 
+@pytest.mark.parametrize(("busy_s", "begin"), [(19, "the machine was too busy: other processes used "), (1, "only ")])
+def test_where_other_processes_used_the_cpus_they_are_named_before_rates_and_clients(busy_s, begin):
+    late = outcome(open_run(5000, 100, scheduled=3000, machine_busy_ns=busy_s * 10**9))
+    assert late.verdict == checks.INVALID and late.found.startswith(begin)
+    assert (
+        late.advice.startswith("repeat when the machine is quiet") == (busy_s == 19) and "lower the rate" in late.advice
+    )
+
+
 def test_overload_is_named_and_no_quantile_of_it_is_told():
     case = Case("oracle", "ipc", 100, {"mean_us": 1000}, load="open", offered_per_s=3000, clients=2)
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
