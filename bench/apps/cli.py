@@ -141,12 +141,14 @@ def capacity(**asked: Any) -> None:
 
     `bench run capacity` has more parameters, such as -p payload_bytes 2000.
     """
+    from bench.analysis import checks
     from bench.apps import notebook
     from bench.grammar.experiment import of_run
     from bench.text import unmarked
 
     run = notebook.search(**asked)
     echo(unmarked(of_run(run).conclusion(run)))
+    echo(checks.tally(run).line)
 
 
 @cli.command()

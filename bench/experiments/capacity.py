@@ -41,6 +41,7 @@ from bench.grammar.axes import (
     log_axis,
     tail_scale,
 )
+from bench.grammar.statement import Statement
 from bench.grammar.sweep import Bytes, Count, Options, OwnEngine, Rate, as_sweep
 from bench.grammar.table import as_table
 from bench.measurement.validation import estimate
@@ -60,7 +61,7 @@ from bench.run.start_values import BUSY
 from bench.stats import LEAST_STARTS, Text
 from bench.stats.intervals import Interval
 from bench.stats.success_curve import rate_of_success, share_of_successes
-from bench.text import counted, duration, listed, percent_beside, quantity
+from bench.text import capitalized, counted, duration, listed, percent_beside, quantity
 
 TITLE = "What is the highest rate that meets a service level objective?"
 SURE = 0.95  # of the starts, at a rate that one may count on
@@ -170,48 +171,70 @@ def why_none(run: Run) -> list[str]:
     rows, (_, high) = probes(run), bracket(run)
     rates = sorted(set(rows["rate"]))
     if rows["met"].any():
-        tried, at = f"met at no rate that could be confirmed, down to {quantity(high)}/s", high
+        tried = f"met at no rate that could be confirmed, down to {quantity(high)}/s"
     elif len(rates) == 1:
-        tried, at = f"violated at {quantity(rates[0])}/s, the only rate tried", rates[0]
+        tried = f"violated at {quantity(rates[0])}/s, the only rate tried"
     else:
         ends = f"{quantity(rates[-1])}/s down to {quantity(rates[0])}/s"
-        tried, at = f"violated at each of the {len(rates)} rates tried, {ends}", rates[0]
+        tried = f"violated at each of the {len(rates)} rates tried, {ends}"
     rates = sorted(set(control(run)["rate"]))
     meet = [f"raw sockets meet it at {listed([f'{quantity(rate)}/s' for rate in rates])}"] if rates else []
-    return [tried, *(meet if machine_shows(run) else []), *why_violated(run, at)]
+    return [tried, *(meet if machine_shows(run) else []), *refused(run, high)[:1]]
 
 
 def why_bracket(run: Run) -> list[str]:
-    """Return how the lower end was confirmed, and why it is not higher."""
+    """Return how the lower end was confirmed, and in how many starts the upper one violated the SLO."""
     met, search = int(confirming(run)["met"].sum()), searched(run)
     kind = "further" if any(probe.get("confirms") for probe in search["probes"]) else "fresh"
     each = f" of about {search['requests']:,} requests each, as MLPerf asks for" if search.get("requests") else ""
     tried = len(confirming(run))
     chance = share_of_successes(met, tried)
     confirmed = f"met in {met} of {tried} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})"
-    return [confirmed, *why_no_more(run)]
+    return [confirmed, violated(run)]
 
 
-def why_no_more(run: Run) -> list[str]:
-    """Return where the SLO is violated, and whether the clients or the machine may be the limit."""
+def violated(run: Run) -> str:
+    """Return in how many starts the upper end violated the SLO."""
     rows, (_, high) = probes(run), bracket(run)
     above = rows.loc[rows["rate"] == high, "met"]
-    violated = f"{int((~above).sum())} of {counted(len(above), 'start')}"
     texts = refused(run, high)
     because = f" (in the first of them {texts[0]})" if texts else ""
-    reasons = [f"violated at {high:,.0f} requests/s in {violated}{because}"]
+    return f"violated at {high:,.0f} requests/s in {int((~above).sum())} of {counted(len(above), 'start')}{because}"
+
+
+def limits(run: Run) -> list[str]:
+    """Return what other than the server may have limited the rate: the clients, the machine, other processes."""
+    return [*_own_limits(run), *others_busy(run, bracket(run)[1])] if bracket(run)[0] else []
+
+
+def _own_limits(run: Run) -> list[str]:
     if not machine_shows(run):
-        rate = quantity(rates_not_shown(run)[0])
-        reasons.append(f"raw sockets violate it at {rate}/s, too, so this machine may be the limit")
-    elif is_at_least(run):
+        rates = listed(map(quantity, rates_not_shown(run)))
+        return [f"raw sockets violate the SLO at {rates} requests/s, too, so this machine may be the limit"]
+    if is_at_least(run):
         share = busiest_clients(run)
         used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
         used = used if share > BUSY else "shared a saturated CPU with the server"
-        reasons.append(f"the clients {used}, so the server's capacity may be higher")
-    elif (server := utilization(run)) and server[0].interval.middle < HALF_IDLE:
-        more = "what it waits for, the client or the machine may be the limit: measure again, or with another engine"
-        reasons.append(f"the server used {server[0].words} of its CPU, so {more}")
-    return reasons + others_busy(run, high)
+        return [f"the clients {used}, so the server's capacity may be higher"]
+    if (server := utilization(run)) and server[0].interval.middle < HALF_IDLE:
+        used = f"the server used {server[0].words} of its CPU"
+        return [
+            f"{used}: the limit may be the clients, the machine, or what the server waits for",
+            "a search with another engine shows whether the clients are the limit",
+        ]
+    return []
+
+
+class Limits:
+    """What may have limited the rate, a sentence for each finding; it estimates nothing."""
+
+    def __call__(self, run: Run) -> list[Estimate]:
+        """Return no estimate."""
+        return []
+
+    def statements(self, run: Run) -> list[Statement]:
+        """Return what may have limited the rate."""
+        return [Statement(capitalized(reason)) for reason in limits(run)]
 
 
 def is_lower_bound(run: Run) -> bool:
@@ -220,11 +243,6 @@ def is_lower_bound(run: Run) -> bool:
 
 
 HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the limit
-
-
-def why_violated(run: Run, rate: float) -> list[str]:
-    """Return what became of requests without a right reply at a rate, and whether others left no CPU idle there."""
-    return [*refused(run, rate)[:1], *others_busy(run, rate)]
 
 
 def refused(run: Run, rate: float) -> list[str]:
@@ -237,15 +255,15 @@ def others_busy(run: Run, rate: float) -> list[str]:
     """Return whether other processes left no CPU idle at a rate."""
     case = case_at(run, rate)
     busy = None if case is None else crowded(run, case)
-    return [f"with other processes the machine's CPUs were {busy:.0%} busy there, which may be why"] if busy else []
+    if not busy:
+        return []
+    at = f"at {quantity(rate)}/s other processes left no CPU idle"
+    return [f"{at} (the CPUs were {busy:.0%} busy): they may be why the SLO was violated there"]
 
 
 @once_per_run
 def sure_rate(run: Run) -> list[Estimate]:
-    """Return the rate at which 19 of 20 starts meet the SLO, by a logistic curve through all probes; none without.
-
-    And where the SLO is violated, and whether the clients may be the limit.
-    """
+    """Return the rate at which 19 of 20 starts meet the SLO, by a logistic curve through all probes; none without."""
     rows = probes(run)
     if not bracket(run)[0] or not machine_shows(run):
         return []
@@ -257,7 +275,7 @@ def sure_rate(run: Run) -> list[Estimate]:
     estimate = of_interval(subject, rate, quantity)
     low, at = bracket(run)[0], rows.loc[rows["rate"] == bracket(run)[0], "met"]
     met = f"met at {low:,.0f} requests/s in {int(at.sum())} of {counted(len(at), 'start')}"
-    ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", met, *why_no_more(run)])
+    ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", met, violated(run)])
     return [replace(estimate, words=f"{estimate.words} requests/s", ends=ends)]
 
 
@@ -292,6 +310,7 @@ answer = (
     Estimand(lambda run: SURE_WORDS if sure_rate(run) else "highest rate that was confirmed", highest_rate),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
+    Limits(),
 )
 
 MET, VIOLATED = SYSTEM_COLOURS[2], SYSTEM_COLOURS[3]
