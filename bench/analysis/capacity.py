@@ -7,6 +7,7 @@ import pandas as pd
 
 from bench.analysis.resources import crowded, full, resources
 from bench.contract import PACING
+from bench.plan.confirmation import FIXED
 from bench.run.frames import Run, once_per_run
 from bench.run.start_values import BUSY, client_share
 from bench.stats import Array, Spread
@@ -17,6 +18,11 @@ def searched(run: Run) -> dict[str, Any]:
     """Return what the search found, as the manifest keeps it."""
     search: dict[str, Any] = run.manifest["capacity"]
     return search
+
+
+def is_fixed(run: Run) -> bool:
+    """Return whether one rate was asked for, and no other tried."""
+    return searched(run).get("rule") == FIXED
 
 
 @once_per_run

@@ -127,9 +127,11 @@ def show(run: str, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("system")
+@click.argument("systems", metavar="SYSTEM[,SYSTEM...]")
 @click.argument("transport", default="auto")
 @click.option("--objective", default="p99<=20ms", help="The SLO: a quantile of the response time and its bound.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Try N requests/s alone.")
+@click.option("--payload", "payload_bytes", default=100, metavar="BYTES", help="Bytes of each request and reply.")
 @CALLERS
 @OPTIONS
 @click.option("--window-s", default=1.0, help="Seconds per probe; longer where the quantile needs it.")
@@ -137,18 +139,20 @@ def show(run: str, as_json: bool) -> None:
 @text_option("--hosts", help="Other machines: the address of a scheduler, or a YAML file of roles.")
 @ENGINE
 def capacity(**asked: Any) -> None:
-    """Find the highest open-loop rate at which SYSTEM meets an objective (SLO).
+    """Find the highest open-loop rate at which each SYSTEM meets an objective (SLO); or try one rate.
 
-    `bench run capacity` has more parameters, such as -p payload_bytes 2000.
+    With --rate, or of several systems, the last lines are a table: whether the SLO is met, the quantile, and the CPUs
+    that clients and server used.
+
+    \b
+    Example:
+      bench capacity zeromq,grpc_sync tcp --objective "p99<=5ms" --rate 3000
+
+    `bench run capacity` has more parameters, such as -p arrivals uniform.
     """
-    from bench.analysis import checks
-    from bench.apps import notebook
-    from bench.grammar.experiment import of_run
-    from bench.text import unmarked
+    from bench.apps import rates
 
-    run = notebook.search(**asked)
-    echo(unmarked(of_run(run).conclusion(run)))
-    echo(checks.tally(run).line)
+    rates.measure(**asked, say=echo)
 
 
 @cli.command()

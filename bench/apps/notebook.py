@@ -101,8 +101,14 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     usual = experiment("capacity").parameters
     goal = objective(parameters.get("objective", usual["objective"]))
     rule = confirmation.rule(parameters.get("rule", usual["rule"]), PROFILES[plan.profile].starts, goal.p)
+    (case,) = plan.cases
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
-    print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
+    is_fixed = rule.name == confirmation.FIXED
+    what = f"Starts at {case.offered_per_s:,.0f}/s" if is_fixed else "Search for the highest rate"
+    print(
+        f"{what} with {goal}, {case.system} {case.transport}: {expected}: about {estimate.expected_s(plan):.0f} s",
+        flush=True,
+    )
     if rule.requests:
         print(f"Then {rule.starts} starts of {rule.requests:,} requests each confirm it: MLPerf's number", flush=True)
     show_hosts(plan)

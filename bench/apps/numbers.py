@@ -122,7 +122,7 @@ def capacity(run: Run) -> Record:
         "ended": searched["ended"],
         "confirmed": searched["confirmed"],
         "met_at_per_s": low or None,
-        "violated_at_per_s": high or None,
+        "violated_at_per_s": high if high > low else None,
         "is_at_least": bool(low) and search.is_at_least(run),
         "machine_shows_it": search.machine_shows(run),
         "case": None if at is None else number_of(at),

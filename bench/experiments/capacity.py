@@ -21,6 +21,7 @@ from bench.analysis.capacity import (
     costs,
     counts_pacing,
     is_at_least,
+    is_fixed,
     machine_shows,
     probes,
     rates_not_shown,
@@ -51,7 +52,7 @@ from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan.arrivals import named as arrivals_of
 from bench.plan.case import Case
-from bench.plan.confirmation import USUAL
+from bench.plan.confirmation import FIXED, USUAL
 from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
@@ -67,6 +68,7 @@ TITLE = "What is the highest rate that meets a service level objective?"
 SURE = 0.95  # of the starts, at a rate that one may count on
 SURE_WORDS = f"rate at which {SURE:.0%} of the starts meet the SLO"
 PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
+PROBES_OF_CONTROL = 3  # where one rate is tried
 
 
 @as_sweep(omits=("starts", "resume", "budget_s", "predictions"))  # the search decides
@@ -87,7 +89,8 @@ def sweep(
     """Plan the first probe of a search; the number of starts is how many probes to expect.
 
     rule: ``usual`` confirms the lower end by most of the profile's starts, ``mlperf`` by five that all meet the
-    objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``. arrivals: with ``recorded``
+    objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``; ``fixed`` searches
+    nothing, and makes the profile's starts at ``first``. arrivals: with ``recorded``
     each probe replays a whole recording, faster or slower, once or more; callers: the requests that each client process
     of an asynchronous library, or of the engine wire, has under way at most, a connection each.
 
@@ -97,7 +100,8 @@ def sweep(
     if transport == "inproc":
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
     profile = PROFILES[parameters.one_name(amount.profile, "profile", list(PROFILES))]
-    starts = PROBES + by_rule(rule, profile.starts, read(objective).p).starts
+    confirmed = by_rule(rule, profile.starts, read(objective).p)
+    starts = confirmed.starts + (PROBES_OF_CONTROL if confirmed.name == FIXED else PROBES)
     case = Case(
         name,
         transport,
@@ -149,6 +153,8 @@ def capacity(run: Run) -> list[Estimate]:
     subject = f"{factors.system} {factors.transport}, {counted(factors.clients * factors.callers, 'connection')}{gaps}"
     if not low:
         words, reasons = "none", why_none(run)
+    elif is_fixed(run):
+        words, reasons = f"met at {low:,.0f} requests/s", [how_confirmed(run)]
     elif not search["confirmed"]:
         words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
@@ -184,13 +190,17 @@ def why_none(run: Run) -> list[str]:
 
 def why_bracket(run: Run) -> list[str]:
     """Return how the lower end was confirmed, and in how many starts the upper one violated the SLO."""
+    return [how_confirmed(run), violated(run)]
+
+
+def how_confirmed(run: Run) -> str:
+    """Return in how many starts the lower end met the SLO."""
     met, search = int(confirming(run)["met"].sum()), searched(run)
-    kind = "further" if any(probe.get("confirms") for probe in search["probes"]) else "fresh"
+    kind = "further" if not is_fixed(run) and any(probe.get("confirms") for probe in search["probes"]) else "fresh"
     each = f" of about {search['requests']:,} requests each, as MLPerf asks for" if search.get("requests") else ""
     tried = len(confirming(run))
     chance = share_of_successes(met, tried)
-    confirmed = f"met in {met} of {tried} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})"
-    return [confirmed, violated(run)]
+    return f"met in {met} of {tried} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})"
 
 
 def violated(run: Run) -> str:
@@ -204,7 +214,9 @@ def violated(run: Run) -> str:
 
 def limits(run: Run) -> list[str]:
     """Return what other than the server may have limited the rate: the clients, the machine, other processes."""
-    return [*_own_limits(run), *others_busy(run, bracket(run)[1])] if bracket(run)[0] else []
+    if is_fixed(run) or not bracket(run)[0]:
+        return []
+    return [*_own_limits(run), *others_busy(run, bracket(run)[1])]
 
 
 def _own_limits(run: Run) -> list[str]:
@@ -265,7 +277,7 @@ def others_busy(run: Run, rate: float) -> list[str]:
 def sure_rate(run: Run) -> list[Estimate]:
     """Return the rate at which 19 of 20 starts meet the SLO, by a logistic curve through all probes; none without."""
     rows = probes(run)
-    if not bracket(run)[0] or not machine_shows(run):
+    if is_fixed(run) or not bracket(run)[0] or not machine_shows(run):
         return []
     rate = rate_of_success(rows["rate"], rows["met"], SURE)
     if not rate.has_ends:
@@ -306,8 +318,13 @@ def utilization(run: Run) -> list[Estimate]:
     return cpu_at(run, {"server": "server_cpu_percent"}, "{:.0f} %".format)
 
 
+def answered(run: Run) -> str:
+    """Return what the answer is: a rate, or whether the SLO is met at the rate that was asked for."""
+    return "SLO" if is_fixed(run) else SURE_WORDS if sure_rate(run) else "highest rate that was confirmed"
+
+
 answer = (
-    Estimand(lambda run: SURE_WORDS if sure_rate(run) else "highest rate that was confirmed", highest_rate),
+    Estimand(answered, highest_rate),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
     Limits(),
@@ -320,7 +337,7 @@ OUTCOMES = ((True, MET, "o", "SLO met"), (False, VIOLATED, "s", "SLO violated"))
 def band(run: Run, span: Callable[..., Any]) -> None:
     """Shade the rates between the highest that is confirmed and the one that violated the SLO."""
     low, high = bracket(run)
-    if low:
+    if 0 < low < high:
         why = "; the clients may be the limit" if is_at_least(run) else ""
         label = f"from confirmed to violating rate{why}"
         span(low, high, color="#bbbbbb", alpha=0.45, lw=0, zorder=0.5, label=label)
@@ -368,7 +385,7 @@ def in_order(run: Run, axes: Axes) -> None:
 
 def at_the_edge(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of all response times of each start at the ends of the bracket, by its outcome."""
-    ends = [(rate, case) for rate in bracket(run) if (case := case_at(run, rate)) is not None]
+    ends = [(rate, case) for rate in dict.fromkeys(bracket(run)) if (case := case_at(run, rate)) is not None]
     if not any(run.count(case) for _, case in ends):
         raise EmptyError("neither end of the bracket was measured")
     lines = dict(zip(bracket(run), ("-", "--"), strict=True))

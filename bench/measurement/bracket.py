@@ -61,6 +61,13 @@ def decided(probe: Ask, rate: float, known: Iterable[Probe] = ()) -> tuple[Probe
     return tuple(starts)
 
 
+def at_one_rate(probe: Ask, rate: float, starts: int) -> Bracket:
+    """Return whether most of some starts at one rate meet the objective: ``low`` is that rate, or 0; so is ``high``."""
+    probes = tuple(replace(probe(rate), confirms=True) for _ in range(starts))
+    is_met = 2 * sum(start.kept for start in probes) > starts
+    return Bracket(rate if is_met else 0.0, rate, probes, confirmed=is_met)
+
+
 def search(
     probe: Ask,
     first: float,

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from bench import stats
-from bench.errors import SystemFailedError
+from bench.errors import SystemFailedError, UsageError
 from bench.measurement import runner
-from bench.measurement.bracket import Bracket, Probe, decided, search
+from bench.measurement.bracket import Bracket, Probe, at_one_rate, decided, search
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.measurement.validation import estimate
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan.case import BASELINE, LEAST_ACHIEVED, Case
-from bench.plan.confirmation import USUAL, Rule
+from bench.plan.confirmation import FIXED, USUAL, Rule
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
 from bench.run import requests, start_record, stored
@@ -34,11 +34,12 @@ Say = Callable[[str], None]
 
 
 def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Folder:
-    """Search the highest rate at which the plan's one case meets an objective; return the run's folder.
+    """Search the highest rate at which the plan's one case meets an objective, or try one; return the run's folder.
 
     What follows from it, the conclusion of capacity.ipynb says. say: is given a line for the control and each probe.
-    rule: how the lower end is confirmed; None: by most of as many starts as the profile has. UsageError where that
-    takes more than an hour and nobody agreed; what was measured until then is kept.
+    rule: how the lower end is confirmed; None: by most of as many starts as the profile has. ``fixed``: the first rate
+    alone is tried, by so many. UsageError where that takes more than an hour and nobody agreed, or where a fixed rate
+    has too few requests for the quantile; what was measured until then is kept.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
     probes of the control. It is measured at the first rate, if it violates the objective there also at half of it, and,
@@ -56,11 +57,16 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
         needed = stats.needed_samples(goal.p)
         least = ceil(planned_requests(needed) / LONGEST_S)
         if (first := max(case.offered_per_s, least)) > case.offered_per_s:
+            if rule.name == FIXED:
+                raise UsageError(f"p{100 * goal.p:g} needs {first:,.0f} requests/s here: ask for a lower quantile")
             say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
-        shown = prober.try_machine(first)
-        if is_hopeless := not shown and first / 2 >= least and not prober.try_machine(first / 2):
-            say(f"no rate below {first:,.0f}/s is tried, because the control violates {goal} at half of it, too")
-        bracket = search(prober, first, first if is_hopeless else least, rule=rule, confirm=prober.confirm)
+        shown, is_hopeless = prober.try_machine(first), False
+        if rule.name == FIXED:
+            bracket = at_one_rate(prober, first, rule.starts)
+        else:
+            if is_hopeless := not shown and first / 2 >= least and not prober.try_machine(first / 2):
+                say(f"no rate below {first:,.0f}/s is tried, because the control violates {goal} at half of it, too")
+            bracket = search(prober, first, first if is_hopeless else least, rule=rule, confirm=prober.confirm)
         if not (shown if bracket.low else is_hopeless):  # is it the machine that violates it there?
             prober.try_machine(bracket.high)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))

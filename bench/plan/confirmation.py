@@ -7,7 +7,7 @@ from scipy import special
 
 from bench.plan import parameters
 
-USUAL, MLPERF = "usual", "mlperf"
+USUAL, MLPERF, FIXED = "usual", "mlperf", "fixed"
 MULTIPLE = 2**13  # to which MLPerf rounds numbers of requests up
 
 
@@ -30,9 +30,12 @@ class Rule:
 
 
 def rule(name: object, starts: int, p: float) -> Rule:
-    """Return a rule by its name: ``usual`` with so many starts, or ``mlperf`` for the ``p`` quantile."""
-    if parameters.one_name(name, "rule", (USUAL, MLPERF)) == USUAL:
-        return Rule(USUAL, starts)
+    """Return a rule by its name: ``usual`` or ``fixed`` with so many starts, or ``mlperf`` for the ``p`` quantile.
+
+    ``fixed`` searches no rate: it has these starts at the first one.
+    """
+    if (chosen := parameters.one_name(name, "rule", (USUAL, MLPERF, FIXED))) != MLPERF:
+        return Rule(chosen, starts)
     return Rule(MLPERF, 5, MULTIPLE * math.ceil(mlperf_requests(p) / MULTIPLE), needs_all=True)
 
 

@@ -10,7 +10,7 @@ from handmade import FACTS, usual
 
 from bench import systems
 from bench.analysis import checks
-from bench.apps import numbers
+from bench.apps import numbers, rates
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import capacity
 from bench.grammar import Estimand, figure
@@ -311,6 +311,49 @@ def test_mlperfs_rule_confirms_by_five_long_starts_all_of_which_meet_the_objecti
     steady = search(probe, 100, rule=rule)
     probe, _ = server(1000, moody=[len(asked)])  # the last of the five fails
     assert search(probe, 100, rule=rule).low < steady.low
+
+
+FIXED = confirmation.rule("fixed", 6, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome", "met"),
+    [
+        ({"sockets": 10**6, "zeromq": 1000}, "met at 800/s", "6 of 6 starts"),
+        ({"sockets": 10**6, "zeromq": 700}, "not met at 800/s", "0 of 6 starts"),
+        ({"sockets": 0, "zeromq": 700}, "the machine could not show it", "0 of 6 starts"),
+    ],
+)
+def test_of_one_rate_it_is_known_whether_the_objective_is_met_and_which_cpus_were_used(
+    monkeypatch, limits, outcome, met
+):
+    run, _ = searched(monkeypatch, limits, first=800, rule=FIXED)
+    assert {case.offered_per_s for case in run.measured} == {800}
+    row = rates.row(run)
+    assert (row["SLO p95<=5ms"], row["met in"]) == (outcome, met)
+    assert (
+        row["p95"].startswith("1.00 ms" if "6 of 6" in met else "9.00 ms") and row["CPUs used: clients"][:4] == "0.50"
+    )
+    assert numbers.capacity(run)["violated_at_per_s"] == (None if "6 of 6" in met else 800)
+    figure.whole(run).draw_without_rendering()
+
+
+def test_a_fixed_rate_with_too_few_requests_is_refused(monkeypatch):
+    with pytest.raises(UsageError, match="requests/s"):
+        searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=2, rule=FIXED)
+
+
+def test_several_systems_are_measured_one_after_the_other_and_end_in_one_table(monkeypatch):
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 1000}, first=800, rule=FIXED)
+    asked, lines = [], []
+    monkeypatch.setattr(rates.notebook, "search", lambda **parameters: asked.append(parameters) or run)
+    with pytest.raises(UsageError, match="nonesuch"):
+        rates.measure("zeromq,nonesuch", 800.0, lines.append, transport="tcp")
+    assert not asked
+    rates.measure("zeromq,sockets", 800.0, lines.append, transport="tcp", payload_bytes=200)
+    assert [each["system"] for each in asked] == ["zeromq", "sockets"]
+    assert all((each["first"], each["rule"], each["payload_bytes"]) == (800, "fixed", 200) for each in asked)
+    assert "met at 800/s" in lines[-1] and max(map(len, lines[-1].splitlines())) <= 118
 
 
 @pytest.mark.slow
