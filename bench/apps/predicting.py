@@ -19,10 +19,16 @@ from bench.errors import BENCH, DataError
 from bench.plan.placement import IN_WORDS
 from bench.run import stored
 from bench.run.frames import Run
-from bench.text import counted, duration
+from bench.text import counted, three_digits
 
 NOTEBOOK = "overview"
 PLAN = {"system": f"[{FLOOR}, {LIBRARY}]", "two_clients": True}  # two clients: both placements
+SHORT = {"p50_us": "RTT", "cpu_us": "CPU"}  # in headings
+UNITS = (
+    "RTT: median RTT in µs. CPU: mean CPU time per call of client, server and broker together, in µs.\n"
+    "CPU time can exceed the RTT: it includes what both sides do at the same time, in all threads, and between calls."
+)
+QUIET = "The duration that is announced first assumes a quiet machine; a busy one takes longer."
 AGAIN = "overview.published"  # the plan that measures all systems
 
 
@@ -44,6 +50,7 @@ def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
 def _measured(say: Callable[[str], None]) -> Run:
     from bench.apps import notebook
 
+    say(QUIET)
     run = notebook.measure(NOTEBOOK, **PLAN)
     say(f"{BENCH} predict --run {run.id} prints what follows again")
     return run
@@ -69,21 +76,23 @@ def text(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Foreca
             "the errors of forecasts from one model of processor for another, and nothing has tested them."
         )
     lines.append(f"To test it here: {BENCH} replicate {AGAIN} --against {REFERENCE}")
-    return "\n".join([frame, "", *lines])
+    return "\n".join([UNITS, "", frame, "", *lines])
 
 
 def table(probed: Occasion, forecasts: Sequence[Forecast]) -> pd.DataFrame:
-    """Return a row for each system over its transport, a column for each quantity and placement."""
+    """Return a row for each system over its transport, a column for each quantity and placement, in us."""
     columns = {}
     for quantity, placement in itertools.product(QUANTITIES, PLACEMENTS):
         measured = probes.levels(probed, quantity, placement).items()
-        times = [(us, system, f"{duration(us)}, measured") for system, us in measured if system[0] in (FLOOR, LIBRARY)]
+        times = [
+            (us, system, f"{three_digits(us)}, measured") for system, us in measured if system[0] in (FLOOR, LIBRARY)
+        ]
         times += [
             (forecast.middle, (forecast.system, forecast.transport), _text(forecast))
             for forecast in forecasts
             if (forecast.quantity, forecast.placement) == (quantity, placement)
         ]
-        columns[f"{QUANTITIES[quantity]}, {IN_WORDS[placement]}"] = {
+        columns[f"{SHORT[quantity]}, {IN_WORDS[placement].removeprefix('on ')}"] = {
             " ".join(system): words for _, system, words in sorted(times)
         }
     return pd.DataFrame(columns, dtype=object).fillna("").rename_axis("system")
@@ -91,8 +100,8 @@ def table(probed: Occasion, forecasts: Sequence[Forecast]) -> pd.DataFrame:
 
 def _text(forecast: Forecast) -> str:
     if math.isinf(forecast.reach):
-        return duration(forecast.middle)
-    return f"{duration(forecast.middle)} [{', '.join(map(duration, forecast.ends))}]"
+        return three_digits(forecast.middle)
+    return f"{three_digits(forecast.middle)} [{', '.join(map(three_digits, forecast.ends))}]"
 
 
 def _as_json(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Forecast]) -> str:

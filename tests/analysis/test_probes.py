@@ -9,7 +9,7 @@ from occasions import occasion
 
 from bench.analysis import probes
 from bench.analysis.occasions import Machine
-from bench.apps import predicting
+from bench.apps import predicting, replicating
 
 MACHINES = [Machine(str(number), "AMD", 2, "Linux", "6") for number in range(8)]
 PLACES = {f"s{number}": number / 20 for number in range(1, 20)}  # between the probes: 0 the floor, 1 the library
@@ -91,6 +91,13 @@ def test_a_processor_that_is_not_known_gets_the_errors_between_processors():
     assert "nothing has tested them" in predicting.text(known, arm, probes.forecasts(known, arm))
 
 
+def test_the_table_fits_into_118_columns_with_the_systems_of_the_project():
+    known = replicating.load(replicating.file_of(replicating.REFERENCE, "overview")).occasions
+    table = predicting.table(known[0], probes.forecasts(known, known[0])).to_string()
+    assert "rabbitmq_pika tcp" in table and max(map(len, table.splitlines())) <= 118
+    assert all(len(line) <= 118 for line in predicting.UNITS.splitlines())
+
+
 def test_the_table_says_times_with_their_ends_and_what_tested_them():
     random = np.random.default_rng(1)
     levels = ((26, 190), (44, 320), (25, 270))
@@ -98,6 +105,7 @@ def test_the_table_says_times_with_their_ends_and_what_tested_them():
     probed = on_machine(3, 12, 200)
     forecasts = probes.forecasts(known, probed)
     text = predicting.text(known, probed, forecasts)
-    assert "median RTT, on separate CPUs" in text and "s1 ipc" in text and "[" in text and "12.0 µs, measured" in text
+    assert "RTT, separate CPUs" in text and "s1 ipc" in text and "[" in text and "12.0, measured" in text
+    assert text.startswith("RTT: median RTT in µs") and "CPU time can exceed the RTT" in text
     assert "3 occasions on 3 machines" in text and f"of {3 * len(forecasts)} times" in text
     assert text.index("s1 ipc") < text.index("s19 ipc")
