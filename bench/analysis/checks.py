@@ -35,7 +35,7 @@ from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 from bench.stats.levels import Levels, two_levels
-from bench.text import counted, duration, listed, percent_beside, quantity
+from bench.text import capitalized, counted, duration, listed, percent_beside, quantity
 
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "garbage collections are part of the cost of the client's library, and can move the quantile"
@@ -269,7 +269,7 @@ def pacing(run: Run) -> Check:
 def _unpaced(run: Run, finding: str, advice: str) -> Check:
     """Return that a load was not sent as planned; the machine is named first where it was too busy to send it."""
     if reason := busy.too_busy(run):
-        finding, advice = f"{reason}; {finding}", f"{busy.REPEAT}; if this happens again: {advice}"
+        finding, advice = f"{reason}. {capitalized(finding)}", f"{busy.REPEAT}; if this happens again: {advice}"
     return Check("pacing", INVALID, finding, advice)
 
 
