@@ -47,13 +47,11 @@ def confirming(run: Run) -> pd.DataFrame:
 
 
 def control(run: Run) -> pd.DataFrame:
-    """Return the starts of raw sockets in place of the system that count: rate, met; none from an older version.
+    """Return the starts of raw sockets in place of the system: rate, met; none from an older version.
 
-    They are those at the last rate. Where no rate met the objective all count: a machine that shows it only after the
-    search may not have shown it during the search.
+    All count: a machine that shows the objective at the last rate may not have shown it during the search.
     """
-    frame = pd.DataFrame(searched(run).get("control") or [], columns=["rate", "kept"]).rename(columns={"kept": "met"})
-    return frame[frame["rate"] == frame["rate"].iloc[-1]] if bracket(run)[0] and len(frame) else frame
+    return pd.DataFrame(searched(run).get("control") or [], columns=["rate", "kept"]).rename(columns={"kept": "met"})
 
 
 def rates_not_shown(run: Run) -> list[float]:

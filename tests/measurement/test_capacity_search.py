@@ -244,6 +244,13 @@ def test_where_the_machine_violates_the_objective_above_the_capacity_it_may_be_t
     assert "at least" in answer(run) and "this machine may be the limit" in answer(run)
 
 
+def test_a_machine_that_failed_at_the_first_rate_may_be_the_limit_though_it_shows_the_last(monkeypatch):
+    run, _ = searched(monkeypatch, {"sockets": 150, "zeromq": 90})
+    control = run.manifest["capacity"]["control"]
+    assert not control[0]["kept"] and control[-1]["kept"]
+    assert "at least" in answer(run) and "Raw sockets violate the SLO at 200 requests/s, too" in answer(run)
+
+
 def test_a_search_begins_where_a_probe_has_enough_requests(monkeypatch):
     run, messages = searched(monkeypatch, {"sockets": 9000, "zeromq": 100}, first=2, profile="smoke")
     rates = [probe["rate"] for probe in run.manifest["capacity"]["probes"]]
