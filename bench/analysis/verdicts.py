@@ -33,6 +33,9 @@ def differences(a: Run, b: Run) -> list[str]:
     return lines
 
 
+SLICES_MS = (50, 100, 200, 500, MOST_SLICE_MS)  # that are proposed
+
+
 def left_out(run: Run, cases: Iterable[int]) -> list[str]:
     """Return a line for each quantity that is not compared because some start has 0, or too few calls for the tail."""
     cases = [case for case in cases if run.case(case).load != "stream"]
@@ -63,12 +66,11 @@ def of_one_only(a: Run, case_a: int, b: Run, case_b: int) -> list[str]:
 
 
 def _longer(run: Run, factor: float) -> str:
-    """Return the parameter that makes each start so many times as long."""
-    slice_ms = math.ceil(factor * 100 * run.plan.slice_s) * 10
+    """Return the parameter that makes each start at least so many times as long: a round number."""
+    slice_ms = 1e3 * factor * run.plan.slice_s
     if 0 < slice_ms <= MOST_SLICE_MS:
-        return f"-p slice_ms {slice_ms}"
-    window_s = math.ceil(10 * factor * run.plan.window_s) / 10
-    return f"{'-p slice_ms 0 ' * bool(slice_ms)}-p window_s {window_s:g}"
+        return f"-p slice_ms {next(each for each in SLICES_MS if each >= slice_ms)}"
+    return f"{'-p slice_ms 0 ' * bool(slice_ms)}-p window_s {math.ceil(factor * run.plan.window_s)}"
 
 
 def record(comparison: Comparison, at_most: str | None = None, not_judged: Collection[str] = ()) -> dict[str, Any]:
@@ -116,6 +118,12 @@ def asked_for(comparisons: Iterable[Comparison], names: object, left_out: Iterab
         why = "; ".join(left_out) or "its values are not known on both sides"
         raise DataError(f"{listed(missing)} could not be compared: {why}; or name another quantity")
     return chosen
+
+
+def asked_but_left_out(left_out: Iterable[str], names: object) -> list[str]:
+    """Return the lines of ``left_out`` and ``of_one_only`` that are of the quantities asked for."""
+    words = _in_words(names)
+    return [text for text in left_out if text.startswith((*words, "the request "))]
 
 
 def baselines(run: Run) -> list[str]:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from bench import systems
 from bench.analysis import checks, count_changes, trust_card, verdicts
 from bench.analysis.comparison import Comparison, compare_cases, evidence, judged
 from bench.analysis.count_changes import FELL, ROSE, UNCHANGED, UNJUDGED, Change
 from bench.analysis.turns import outlasted
 from bench.apps import budget, growing, listing, revisions
 from bench.apps.outcome import Outcome
-from bench.errors import BENCH, UsageError
+from bench.errors import BENCH, UsageError, unknown
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar import precision
 from bench.grammar.experiment import experiment
@@ -29,8 +30,10 @@ from bench.run.frames import Run
 from bench.text import listed
 
 COMPARED_CASES = (A, B)
+OF_SERVICES = {"slice_ms": "200"}  # enough calls for p99 of a service that takes up to two milliseconds
 OF_COUNTS = {"starts": "5", "slice_ms": "50"}  # a few seconds: counts vary little
 OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are parameters of the plan, too
+OF_THE_MEASUREMENT = ("budget_s", "resume")
 MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
 
 
@@ -70,11 +73,20 @@ def outcome(
     for name in MADE_HERE:
         if name in settings:
             raise UsageError(f"-p {name} is not for two revisions or folders: {BENCH} compare --help")
+    for name in settings:
+        if name not in (accepted := _accepted()):
+            raise unknown("parameter (-p)", name, accepted)
     with revisions.opened(base, head, folders, say) as (first, second), taking_part(second, first):
-        systems = revisions.systems_of(first, second, names, say)
-        made = [_plan(name, transport, settings, first, second) for name in systems]
+        measured = revisions.systems_of(first, second, names, say)
+        made = [_plan(name, transport, settings, first, second) for name in measured]
         runs = [_measured(_traced(plan) if counts else plan, settings, say) for plan in made]
     return _count_changes(runs) if counts else _verdicts(runs, quantities, at_most)
+
+
+def _accepted() -> list[str]:
+    """Return the parameters that ``-p`` can set: those of a case, of the plan, and of the measurement."""
+    of_plan = [name for name in experiment("compare").sweep.parameters if name not in MADE_HERE]
+    return sorted({*of_plan, *COMPARED, *OF_THE_MEASUREMENT} - set(MADE_HERE))
 
 
 def _why_no_counts(at_most: str | None, quantities: str) -> str | None:
@@ -100,11 +112,12 @@ def _plan(system: str, transport: str | None, parameters: Mapping[str, str], bas
     """Return the plan of compare.ipynb: the system from BASE, again, and from HEAD."""
     own = {name: value for name, value in parameters.items() if name in COMPARED and name not in OF_THE_PLAN}
     rest = {name: value for name, value in parameters.items() if name not in own}
-    for name in ("budget_s", "resume"):
+    for name in OF_THE_MEASUREMENT:
         rest.pop(name, None)
+    defaults = OF_SERVICES if systems.has_own_requests(system) else {}
     case = {"system": system} | ({"transport": transport} if transport else {}) | own
     a, b = ({**case, "source": source.label} for source in (base, head))
-    return experiment("compare").plan(a=a, b=b, **rest)
+    return experiment("compare").plan(a=a, b=b, **(defaults | rest))
 
 
 def _measured(plan: Plan, parameters: Mapping[str, str], say: Callable[[str], None]) -> Run:
@@ -141,6 +154,12 @@ def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None) -> Outc
     ]
     closing, failed = verdicts.verdict_text(list(chain(*comparisons)), at_most, not_judged)
     parts = [_record(run, of_run, at_most, not_judged) for run, of_run in zip(runs, comparisons, strict=True)]
+    missing = [
+        f"{name}: {text}"
+        for name, run in zip(names, runs, strict=True)
+        for text in verdicts.asked_but_left_out(_left_out(run), quantities)
+    ]
+    closing = "\n".join([closing, *(f"Not judged: {text}." for text in missing)])
     document = {"runs": parts, "at_most": at_most, "closing": closing, "failed": failed}
     blocks = ["\n".join(_lines(run, of_run, at_most)) for run, of_run in zip(runs, comparisons, strict=True)]
     return Outcome("\n\n".join([*blocks, closing]), document, failed)
@@ -201,14 +220,14 @@ def _of_both(run: Run, **fields: list[Any]) -> dict[str, Any]:
 
 
 def _states(run: Run) -> list[str]:
-    return [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
+    labels = [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
+    return [*labels, "Behind the @: a hash of the files measured."]
 
 
 def _lines(run: Run, comparisons: Sequence[Comparison], at_most: str | None) -> list[str]:
     """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
     tally = trust_card.tally(checks.check(run))
     lines = [*_states(run), *map(str, comparisons)]
-    lines += _left_out(run)
     lines += [f"{tally.line}.", *filter(None, [outlasted(run)])]
     if at_most is None:
         return [*lines, budget.resolution(run, list(comparisons))]

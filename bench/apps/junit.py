@@ -36,6 +36,11 @@ def counts(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [count for part in document.get("runs", ()) for count in part.get("counts", ())]
 
 
+def left_out(document: Mapping[str, Any]) -> list[str]:
+    """Return why quantities of the runs in the document of ``bench compare --json`` were not compared."""
+    return [text for part in document.get("runs", [document]) for text in part.get("left_out", ())]
+
+
 def of_counts(document: Mapping[str, Any]) -> Iterable[Result]:
     """Yield each count in that document: a failure where it rose; those that are not judged are skipped."""
     for count in counts(document):
@@ -57,9 +62,8 @@ def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:
         if comparison["is_undecided"] and not skipped:
             skipped = f"undecided: the interval does not exclude a slow-down of more than {document['at_most']}"
         yield Result(comparison["case"], comparison["quantity"], comparison["text"], failure, skipped)
-    for part in document.get("runs", [document]):
-        for text in part.get("left_out", ()):
-            yield Result("not compared", text.partition(" is ")[0], text, skipped="too few calls")
+    for text in left_out(document):
+        yield Result("not compared", text.partition(" is ")[0], text, skipped="too few calls")
 
 
 def xml(suite: str, tests: Iterable[Result]) -> str:

@@ -28,6 +28,7 @@ class Outcome(NamedTuple):
         """Return a comment for a pull request: the verdict, a row for each comparison, and folded all lines."""
         counts = junit.counts(self.document)
         verdict = "failed" if self.failed else "passed" if counts or self.document.get("at_most") else "compared"
+        missing = junit.left_out(self.document)
         if not self.failed and any(comparison["is_undecided"] for comparison in junit.comparisons(self.document)):
             verdict = "undecided"
         rows = ["| case | per call, BASE -> HEAD | verdict |", "|---|---|---|"] if counts else []
@@ -42,6 +43,7 @@ class Outcome(NamedTuple):
             rows.append(
                 f"| {harmless(comparison['case'])} | {comparison['quantity']} | {ratio} | {low} to {high} | {cell} |"
             )
+        rows += [f"| | {harmless(text.partition(' is ')[0])} | | | **not compared** |" for text in missing]
         lines = ["```", *map(harmless, self.text.splitlines()), "```"]
         parts = [f"### Roundtrip: {verdict}", harmless(self.document["closing"]), "\n".join(rows)]
         folded = ["<details><summary>All lines</summary>", "\n".join(lines), "</details>"]

@@ -123,7 +123,7 @@ def opened(base: str, head: str, paths: Sequence[str], say: Callable[[str], None
     around = _folder(head) or _folder(base) or Path.cwd()
     with private_folder(COPIES, folders.for_sockets()) as copies:
         roots = [_root(name, around, Path(copies, side), say) for side, name in (("base", base), ("head", head))]
-        first, second = (_source(name, root, paths) for name, root in zip((base, head), roots, strict=True))
+        first, second = (_source(name, root, paths, around) for name, root in zip((base, head), roots, strict=True))
         if first.label.rpartition("@")[2] == second.label.rpartition("@")[2]:
             say(
                 f"The systems' files of {base} and {head} are equal: if all that they start and import is equal, too, "
@@ -147,9 +147,8 @@ def _root(name: str, around: Path, copy: Path, say: Callable[[str], None]) -> Pa
             f"{quoted(name)} is no folder, and no revision of {repository.top}: git branch -a lists its branches; a "
             "shallow clone lacks what git fetch --unshallow brings"
         )
-    if commit == repository.commit("HEAD") and repository.is_dirty():
-        say(f"{name} is measured without your uncommitted changes: name the folder to measure them")
-    say(f"{name} is commit {commit[:10]}")
+    is_current = commit == repository.commit("HEAD") and repository.is_dirty()
+    say(f"{name} is commit {commit[:10]}{', without the uncommitted changes of the folder' * is_current}")
     copy.mkdir()
     repository.write(commit, copy / "files", copy / "index", say)
     root = copy / "files" / repository.inside
@@ -158,18 +157,25 @@ def _root(name: str, around: Path, copy: Path, say: Callable[[str], None]) -> Pa
     return root
 
 
-def _source(name: str, root: Path, paths: Sequence[str]) -> Source:
+def _source(name: str, root: Path, paths: Sequence[str], around: Path) -> Source:
     """Return the source of a folder, labelled by its name and the hash of what is imported from it."""
     systems = next((folder for folder in (root / OF_ROUNDTRIP, root) if names_in(folder)), None)
     if systems is None:
-        raise UsageError(
-            f"{name} holds no system: name the folder of your systems' files (docs/adding-a-system.md), or a checkout "
-            "of Roundtrip"
-        )
+        raise UsageError(f"{name} holds no service file and no system's file: {_where_they_are(name, around)}")
     imported = [_inside(name, root, path) for path in paths]
     label = re.sub(r"[^\w.+/~^-]+", "-", root.name if _folder(name) else name)[-80:]
     content = hashes.of_folders([systems, *imported])
     return Source(f"{label}@{content[:8]}", str(root), str(systems), tuple(map(str, imported)))
+
+
+def _where_they_are(name: str, around: Path) -> str:
+    """Return what to do about a state without systems: its folder may hold files that it does not have yet."""
+    if there := names_in(around):
+        return (
+            f"{around} holds {listed(there)}, which {name} does not have: commit the file there first, so that both "
+            "can be measured (docs/services.md)"
+        )
+    return "name the folder of your service files (docs/services.md), or of systems in Python (docs/adding-a-system.md)"
 
 
 def _inside(name: str, root: Path, path: str) -> Path:

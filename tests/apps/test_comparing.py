@@ -1,16 +1,18 @@
 """The gate on counts per call: what it refuses, and what it says of two states that are really traced."""
 
 import json
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import own_system
 import pytest
-from handmade import in_turns
+from handmade import PAIR, in_turns
 
 from bench.analysis import turns
 from bench.apps import comparing
 from bench.experiments.compare import AGAIN
 from bench.measurement import trace
+from bench.process.sources import Source
 from bench.run import stored
 from bench.run.frames import Run
 
@@ -61,6 +63,28 @@ def test_counts_without_tracing_or_of_calls_that_overlap_are_refused(
     monkeypatch.setattr(trace, "why_not", lambda: why_not)
     refused = command("compare", states["base"], states["more"], "--counts", *words)
     assert (refused.returncode, refused.stdout) == (2, "") and wanted in refused.stderr
+
+
+def test_a_misspelt_parameter_is_refused_with_all_that_there_are(command, states):
+    refused = command("compare", states["base"], states["more"], "-p", "bugdet_s", "60")
+    assert refused.returncode == 2 and "clients, engine" in refused.stderr.replace("callers, ", "")
+    assert "did you mean budget_s?" in refused.stderr
+
+
+def test_what_is_asked_for_and_has_too_few_calls_is_named_at_the_end_and_in_the_comment():
+    run = in_turns([1000, 1000, 1000], calls=20, wobble=0.01, cases=(PAIR[0], PAIR[0], PAIR[1]))
+    found = comparing._verdicts([run], "all", "5%")
+    assert found.text.splitlines()[-1].startswith("Not judged: ") and "p99 RTT is not compared" in found.text
+    assert "| | p99 RTT | | | **not compared** |" in found.markdown
+    assert "Not judged" not in comparing._verdicts([run], "p50", "5%").text
+
+
+def test_a_start_of_a_service_has_enough_calls_for_p99_by_default(monkeypatch):
+    monkeypatch.setattr(comparing.systems, "has_own_requests", lambda name: True)
+    source = Source("here@1", "/", "/")
+    monkeypatch.setattr(comparing, "experiment", lambda name: SimpleNamespace(plan=lambda **parameters: parameters))
+    assert comparing._plan("sockets", None, {}, source, source)["slice_ms"] == "200"
+    assert comparing._plan("sockets", None, {"slice_ms": "50"}, source, source)["slice_ms"] == "50"
 
 
 @needs_tracing

@@ -87,7 +87,7 @@ def test_a_revision_is_copied_beside_a_repository_that_stays_as_it_is(repository
         assert base.label.startswith("main@") and head.label.startswith("rpc@") and base.label[-8:] != head.label[-8:]
     assert not Path(base.systems).exists() and not list(private_parent.glob(f"{revisions.COPIES}*"))
     assert git(repository, "status", "--porcelain") == before
-    assert any("without your uncommitted changes" in line for line in lines)
+    assert lines[0].endswith(", without the uncommitted changes of the folder")
     monkeypatch.chdir(repository / "rpc")
     with revisions.opened("slow", "main", [], lines.append) as (base, head):
         assert base.label.startswith("slow@") and "120 * 1000" in Path(base.systems, "spinning.py").read_text()
@@ -117,7 +117,7 @@ def test_what_is_imported_from_elsewhere_in_a_state_counts_as_its_content(tmp_pa
     ("base", "head", "path", "wanted"),
     [
         ("no-such", "rpc", [], "no revision of .*git branch -a"),
-        ("main", ".", [], "holds no system"),
+        ("main", ".", [], "holds no service file and no system's file: name the folder"),
         ("main", "rpc", ["lib"], "no folder 'lib'"),
     ],
 )
@@ -125,6 +125,13 @@ def test_states_that_cannot_be_measured(repository, monkeypatch, base, head, pat
     monkeypatch.chdir(repository)
     with pytest.raises(UsageError, match=wanted), revisions.opened(base, head, path, quiet):
         pass
+
+
+def test_a_base_that_lacks_the_new_file_is_told_to_commit_it_first(repository, monkeypatch):
+    write(repository, name="shop")
+    monkeypatch.chdir(repository)
+    with pytest.raises(UsageError, match="holds shop, which main does not have: commit the file there first"):
+        revisions.opened("main", ".", [], quiet).__enter__()
 
 
 def test_the_systems_are_those_of_both_and_of_a_checkout_those_that_differ(tmp_path):
