@@ -73,9 +73,9 @@ def test_a_misspelt_parameter_is_refused_with_all_that_there_are(command, states
 
 def test_what_is_asked_for_and_has_too_few_calls_is_named_at_the_end_and_in_the_comment():
     run = in_turns([1000, 1000, 1000], calls=20, wobble=0.01, cases=(PAIR[0], PAIR[0], PAIR[1]))
-    found = comparing._verdicts([run], "all", "5%")
-    assert found.text.splitlines()[-1].startswith("Not judged: ") and "p99 RTT is not compared" in found.text
-    assert "| | p99 RTT | | | **not compared** |" in found.markdown
+    outcome = comparing._verdicts([run], "all", "5%")
+    assert outcome.text.splitlines()[-1].startswith("Not judged: ") and "p99 RTT is not compared" in outcome.text
+    assert "| | p99 RTT | | | **not compared** |" in outcome.markdown
     assert "Not judged" not in comparing._verdicts([run], "p50", "5%").text
 
 
