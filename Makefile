@@ -73,12 +73,12 @@ reference: $(READY)
 systems: $(READY)
 	@$(BIN)/python -P -m bench list --missing
 
-# For a class (docs/teaching/README.md): copies without answers, slides that need no network.
+# For a class (docs/teaching/README.md): copies without answers (LAB=class: those of this lab), slides that need no network.
 student: $(READY)
-	@$(BIN)/python -P -m bench.apps.teaching student
+	@$(BIN)/python -P -m bench.apps.teaching student $(if $(LAB),--lab $(LAB))
 
 slides: $(READY)
-	@$(BIN)/python -P -m bench.apps.teaching slides
+	@$(BIN)/python -P -m bench.apps.teaching slides $(NAMES)
 
 # The parts of README.md and docs/ that quote measured numbers, and README.md's picture: from the reference runs;
 # the certificate takes minutes.

@@ -7,6 +7,8 @@ import shlex
 import subprocess
 import sys
 import threading
+import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -59,6 +61,19 @@ def made(folder, *words):
     return subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def contents(address):
+    """Return what a server answers, which prints its address a moment before it listens there."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(address) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError:
+            raise
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    raise AssertionError(f"nothing listens at {address}")
+
+
 @pytest.mark.slow
 def test_make_lab_opens_the_students_folder_and_the_documents_beside_it(bundle, tmp_path):
     words = shlex.split(made(bundle, "lab")[-1])
@@ -74,8 +89,7 @@ def test_make_lab_opens_the_students_folder_and_the_documents_beside_it(bundle, 
         threading.Thread(target=server.stdout.read, daemon=True).start()
         assert opened == "/lab/tree/student"
         for file in ("student/nodelay.ipynb", "docs/teaching/handout.md"):
-            with urllib.request.urlopen(f"{address}/api/contents/{file}?token={token}&content=0") as answer:
-                assert json.load(answer)["path"] == file
+            assert contents(f"{address}/api/contents/{file}?token={token}&content=0")["path"] == file
     finally:
         server.terminate()
         server.wait(20)
