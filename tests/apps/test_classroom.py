@@ -124,7 +124,7 @@ def test_pairs_on_pcs_made_from_one_image_count_as_machines_by_their_names(tmp_p
         (folder / f"{number}.json").write_bytes(submitting.encoded(made))
     room = classroom.gather(str(folder))
     assert list(claim_of(room).rows) == ["0000000c", "Anna", "Bert", "Carl"]
-    assert "4 submissions of 4 machines" in room.counts and "4 names with 1 machine id" in room.counts
+    assert "4 submissions of 4 machines" in room.counts and "4 names share 1 machine id" in room.counts
     assert list(telling.submissions(room)["name"]) == ["Anna", "Bert", "Carl", "none"]
 
 

@@ -12,6 +12,7 @@ import bench
 from bench.apps.classroom import submitting
 from bench.apps.teaching import copies, course, grading, labs, questions
 from bench.apps.teaching.__main__ import cli
+from bench.errors import UsageError
 
 LAB = labs.Lab("A lab", ("latency",), ("latency q1", "latency q2", "latency e1", "latency e2", "latency 4", "file"))
 
@@ -48,6 +49,14 @@ def test_points_are_counted_for_what_is_handed_in_and_a_copy_is_named_with_its_o
         assert "d" * 16 in row["digests"] and "instrument" in row["cautions"]
         assert re.search(r"a\.json and b\.json: .*same run.*(Anna and Bert|Bert and Anna)", row["remarks"])
     assert sorted(row["name"] for row in rows) == ["Anna", "Bert"]
+
+
+def test_a_pair_whose_runs_no_other_file_holds_has_no_remark(tmp_path):
+    rows, _ = grading.table(classes.a_class(tmp_path / "in", [1.0, 1.1]), LAB)
+    assert [row["remarks"] for row in rows] == ["", ""]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty"):
+        grading.table(tmp_path / "empty", LAB)
 
 
 def test_the_command_prints_each_pair_and_writes_a_table_without_formulas(folder, tmp_path):

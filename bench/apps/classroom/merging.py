@@ -76,7 +76,7 @@ class Room:
         several = f", {counted(copied, 'run')} in several files"
         ids = len({run.facts["machine_id"] for run in self.runs})
         names = len({run.machine for run in self.runs})
-        same = f"; {counted(names, 'name')} with {counted(ids, 'machine id')}: PCs made from one image have the same"
+        same = f"; {names} names share {counted(ids, 'machine id')}: PCs of one image, or one PC under several names"
         return (
             f"{counted(len(used), 'submission')} of {counted(self.machines, 'machine')} from {self.source}, "
             f"{refused} refused{several * bool(copied)}{same * (ids < names)}"

@@ -224,13 +224,21 @@ def read_folder(path: Path) -> tuple[list[SubmittedRun], list[Refusal]]:
 
 def each_once(runs: Iterable[SubmittedRun]) -> tuple[list[SubmittedRun], list[Refusal]]:
     """Return each run once, and a refusal of each that several files hold: which of them measured it is not known."""
+    equal = by_identity(runs).values()
+    return [same[0] for same in equal], [held_by_several(same) for same in equal if len(same) > 1]
+
+
+def by_identity(runs: Iterable[SubmittedRun]) -> dict[str, list[SubmittedRun]]:
+    """Return the runs by what is equal for equal ones."""
     equal: dict[str, list[SubmittedRun]] = defaultdict(list)
     for run in runs:
         equal[run.identity].append(run)
-    refused = []
-    for same in (same for same in equal.values() if len(same) > 1):
-        named = list(dict.fromkeys(run.machine for run in same))
-        reason = "these files hold the same run, and it counts once"
-        reason += f"; they name different pairs or machines: {listed(named)}" if len(named) > 1 else ""
-        refused.append(Refusal(listed(run.file for run in same), COPIES, reason, same[0].id))
-    return [same[0] for same in equal.values()], refused
+    return equal
+
+
+def held_by_several(same: Sequence[SubmittedRun]) -> Refusal:
+    """Return the refusal of equal runs: it names all files, and the pairs or machines if they differ."""
+    named = list(dict.fromkeys(run.machine for run in same))
+    reason = "these files hold the same run, and it counts once"
+    reason += f"; they name different pairs or machines: {listed(named)}" if len(named) > 1 else ""
+    return Refusal(listed(run.file for run in same), COPIES, reason, same[0].id)

@@ -20,7 +20,8 @@ SHOWN = 16  # hexadecimal digits of a digest: enough to compare by eye
 def conclusion(room: Room) -> str:
     """Say which claims hold on every machine, and what cannot be concluded."""
     if not room.claims:
-        return f"**No conclusion.** {room.counts}: the table of what was not used says why."
+        why = " The table of what was not used says why." * bool(room.refusals)
+        return f"**No conclusion.** {room.counts}.{why}"
     lines = [f"- {_sentence(claim)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
         which = f"{more} more claims" if lines else counted(more, "claim")

@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench.analysis.trust_card import Tally
@@ -10,7 +10,8 @@ from bench.apps.classroom import reading
 from bench.apps.classroom.reading import Prediction, Refusal, SubmittedRun
 from bench.apps.teaching import course, labs, mystery, predictions, questions
 from bench.apps.teaching.labs import Lab
-from bench.errors import BenchError
+from bench.errors import BenchError, UsageError
+from bench.plan import paths
 from bench.run.files import writing
 from bench.text import harmless, listed, one_line
 
@@ -25,22 +26,25 @@ def table(folder: Path, lab: Lab) -> tuple[list[Row], list[Refusal]]:
     """Return one row for each pair of a folder of submissions, and the files that are refused.
 
     A row holds the points of each item of a lab that is counted, and what was handed in for it; the cells of items that
-    a person grades are empty. Files without a name of a pair are a row each.
+    a person grades are empty. Files without a name of a pair are a row each. UsageError for an empty folder.
     """
     runs, refused = reading.read_folder(folder)
+    if not runs and not refused:
+        raise UsageError(f"{paths.shown(folder)} is empty: name the folder that holds the files of `submit`")
     pairs: dict[str, list[SubmittedRun]] = defaultdict(list)
     for run in runs:
         pairs[run.name or run.file].append(run)
-    same = reading.each_once(runs)[1]
-    return [_row(name, of_pair, lab, same) for name, of_pair in pairs.items()], refused
+    equal = reading.by_identity(runs)
+    return [_row(name, of_pair, lab, equal) for name, of_pair in pairs.items()], refused
 
 
-def _row(name: str, runs: Sequence[SubmittedRun], lab: Lab, same: Sequence[Refusal]) -> Row:
+def _row(name: str, runs: Sequence[SubmittedRun], lab: Lab, equal: Mapping[str, list[SubmittedRun]]) -> Row:
     items: dict[str, list[Item]] = defaultdict(list)
     for item, points, what in _handed_in(runs):
         items[item].append((points, what))
     earned = {item: min(most, sum(points for points, _ in items[item])) for item, most in Counter(lab.counted).items()}
-    remarks = (f"{one.file}: {one.reason}" for one in same if one.run in {run.id for run in runs})
+    doubts = [reading.held_by_several(equal[run.identity]) for run in runs if len(equal[run.identity]) > 1]
+    remarks = (f"{one.file}: {one.reason}" for one in doubts)
     return {
         "name": name,
         "points": f"{sum(earned.values())}",
