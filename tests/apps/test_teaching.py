@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import drawings
 import nbformat
 import pytest
 from conftest import ROOT
+from lecture import an_executed_notebook
+from matplotlib.figure import Figure
 
-from bench.apps.teaching import answers, copies, course, labs, mystery, slides
+from bench.apps.teaching import answers, copies, course, labs, mystery, slides, stall
 from bench.errors import UsageError
 from lint.links import anchors
 
@@ -112,12 +115,21 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
         assert "slideshow" not in document["cells"][0]["metadata"]
 
 
-def test_a_picture_behind_an_answer_has_its_own_slide():
-    text, panel = ({"output_type": "display_data", "data": {kind: ""}} for kind in ("text/markdown", "image/png"))
-    code = {"cell_type": "code", "id": "a", "metadata": {}, "source": 'bench.answer(run, "rates")'}
-    made = slides.slide({"cells": [code | {"outputs": [text, panel]}, code | {"outputs": [panel]}]})["cells"]
-    assert [cell["outputs"] for cell in made] == [[text], [panel], [panel]]
-    assert [cell["metadata"]["slideshow"]["slide_type"] for cell in made] == ["-", "slide", "-"]
+def test_a_slide_has_one_picture_or_short_table_and_repeats_the_heading():
+    made = slides.slide(an_executed_notebook(""))["cells"]
+    kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in made]
+    assert kinds == ["slide", "-", "-", "slide", "-", "slide", "-", "slide", "-"]
+    assert [cell["source"] for cell in made if cell["id"].startswith("heading")] == ["## Measure"] * 3
+    (table,) = [cell["outputs"][0]["data"]["text/html"] for cell in made if "<table" in str(cell.get("outputs"))]
+    assert table.count("<td") == slides.MOST_ROWS and f"{18 - slides.MOST_ROWS} more rows" in table
+
+
+def test_the_diagram_of_the_stall_is_whole_and_its_waits_end_with_the_ack():
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    stall.draw(figure.subplots())
+    assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
+    (sent,) = [sent for sent, *_, what, _ in stall.MESSAGES if what.startswith("ACK")]
+    assert [end for _, _, end, _ in stall.WAITS] == [sent + stall.TRAVEL, sent]
 
 
 @pytest.mark.slow
