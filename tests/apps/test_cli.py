@@ -49,8 +49,6 @@ def test_without_runs_the_list_of_them_is_one_line(command):
 def test_doctor_marks_each_finding_and_names_a_remedy(command):
     marks = ("ok      ", "caution ", "note    ")
     findings = [line for line in command("doctor").stdout.splitlines() if line.startswith(marks)]
-        line for line in command("doctor").stdout.splitlines() if line.startswith(("ok      ", "caution ", "note    "))
-    ]
     assert len(findings) == len(EXAMINATIONS)
     assert str(Finding("x", "y")) == "ok      x: y"
     assert str(Finding("x", "y", "do z")) == "caution x: y\n        -> do z"
