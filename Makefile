@@ -37,8 +37,9 @@ campaign: $(READY)
 	@$(BIN)/python tests/campaign/campaign.py --seed $(or $(SEED),1) --seconds $(or $(SECONDS),840) --write docs/campaign.json
 	@$(BIN)/python docs/write.py expected
 
+# Of students, who do not get the lecturer's documents, it opens their copies; their root is build, for the links to build/docs.
 lab: $(READY)
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab $(if $(wildcard docs/teaching/lab.md),notebooks,--ServerApp.root_dir=build --LabApp.default_url=/lab/tree/student)
 
 app: $(READY)
 	PYTHONSAFEPATH=1 JUPYTER_PATH=bench/apps/share $(BIN)/python -P -m bench.apps.voila_server notebooks/explore.ipynb --template=lecture \
@@ -72,12 +73,12 @@ reference: $(READY)
 systems: $(READY)
 	@$(BIN)/python -P -m bench list --missing
 
-# For a class (docs/teaching/README.md): copies without answers, slides that need no network.
+# For a class (docs/teaching/README.md): copies without answers (LAB=class: those of this lab), slides that need no network.
 student: $(READY)
-	@$(BIN)/python -P -m bench.apps.teaching student
+	@$(BIN)/python -P -m bench.apps.teaching student $(if $(LAB),--lab $(LAB))
 
 slides: $(READY)
-	@$(BIN)/python -P -m bench.apps.teaching slides
+	@$(BIN)/python -P -m bench.apps.teaching slides $(NAMES)
 
 # The parts of README.md and docs/ that quote measured numbers, and README.md's picture: from the reference runs;
 # the certificate takes minutes.

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ def _real() -> dict:
 
 
 def content(machine_id: str = "") -> dict:
-    """Return what a real submission holds, with another machine's id if one is given."""
+    """Return what a real submission holds; of another machine, if its id is given, with another run's digest."""
     real = copy.deepcopy(_real())
-    real["machine"]["machine_id"] = machine_id or real["machine"]["machine_id"]
+    if machine_id:
+        real["machine"]["machine_id"] = machine_id
+        real["runs"][0]["digest"] = hashlib.sha256(machine_id.encode()).hexdigest()
     return real
 
 

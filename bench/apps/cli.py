@@ -255,13 +255,19 @@ def predict(run: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", metavar="FILE.json", help="The file to write; named after the machine otherwise.")
+@click.option(
+    "-o", "--output", metavar="FILE.json", help="The file to write; named after NAME or the machine otherwise."
+)
+@click.option("--name", default="", metavar="NAME", help="Of the pair that hands it in: in the file, and in its name.")
 @flag("--yes", help="Write it without asking.")
-def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
-    """Put the medians of RUNs into one small file, to hand in to a class; it is described before it is written."""
+def submit(runs: tuple[str, ...], output: str | None, name: str, yes: bool) -> int:
+    """Put the medians of RUNs, predictions and answers into one small file, to hand in to a class.
+
+    It is described before it is written.
+    """
     from bench.apps.classroom.submitting import submission, write
 
-    made = submission(runs)
+    made = submission(runs, name)
     echo(str(made))
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("Nothing is written: there is no terminal to confirm at. Confirm with --yes.")

@@ -18,14 +18,15 @@ ENOUGH_POLL_NS = 200_000  # longer than the waits within most calls
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding; ``advice`` is empty where no action is needed."""
+    """One finding; ``advice`` is empty where no action is needed. is_lack: it names what few notebooks need."""
 
     subject: str
     observed: str
     advice: str = ""
+    is_lack: bool = False
 
     def __str__(self) -> str:
-        mark = "caution" if self.advice else "ok"
+        mark = "caution" if self.advice else "note" if self.is_lack else "ok"
         return f"{mark:8}{self.subject}: {self.observed}" + (f"\n{'':8}-> {self.advice}" if self.advice else "")
 
 
@@ -112,7 +113,9 @@ def _placements() -> Finding:
 
 
 def _tracer() -> Finding:
-    return Finding("tracer", f"none, which anatomy needs: {reason}" if (reason := trace.why_not()) else "usable")
+    if trace.why_not():
+        return Finding("tracer", "not usable: anatomy and whatif draw their stored runs", is_lack=True)
+    return Finding("tracer", "usable")
 
 
 def _disk() -> Finding:

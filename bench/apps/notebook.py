@@ -48,17 +48,17 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
     """
     parameters = _asked(notebook, namespace or {}, parameters)
     source, resume, budget_s, predicted = (parameters.pop(name, usual) for name, usual in OF_A_RUN.items())
-    require(notebook, predicted)
     if source != "measure":
-        return _load(notebook, str(source), parameters)
+        return _load(notebook, str(source), parameters, predicted)
     if reason := experiment(notebook).why_not(**parameters):
         print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
-        return _load(notebook, "reference", parameters)
+        return _load(notebook, "reference", parameters, predicted)
     plan, is_resumed = experiment(notebook).plan(**parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
         if literal(parameters.get("starts")) is not None:
             raise UsageError("budget_s chooses starts: give one of them, not both")
         plan = budget.spend(plan, budget_s)
+    require(plan, predicted)
     estimate.refuse_too_long(plan)
     print(estimate.described(plan), flush=True)
     show_hosts(plan)
@@ -145,11 +145,12 @@ def _to_resume(plan: Plan) -> Folder | None:
     return folder
 
 
-def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) -> Run:
+def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None, predicted: object = "off") -> Run:
     is_reference = source == "reference"
     run = shared((stored.reference(paths.figure_name(notebook)) if is_reference else stored.find(source)).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
+    require(run.plan, predicted)
     what = estimate.described(run.plan)
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"

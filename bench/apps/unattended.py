@@ -35,7 +35,9 @@ from bench.text import counted, listed, unmarked
 PRIVATE = "roundtrip-notebook-"  # begins the name of a folder that a notebook's kernel has for itself
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
 TRUSTS = re.compile(r"^bench\.trust\(run\)$")
-CONCLUDES = re.compile(r"bench\.(answer\(|tell\(run\))")  # of a cell: it shows what the notebook concludes
+CONCLUDES = re.compile(
+    r"bench\.(answer\(|tell\(run\))|classroom\.tell\(room\)"
+)  # of a cell: it shows what the notebook concludes
 MOST_LINES = 8  # of a conclusion that is printed
 
 
@@ -97,7 +99,7 @@ def _say_what_is_drawn(subject: Chosen, say: Callable[[str], None]) -> bool:
 def concluded(executed: Path, in_one_line: bool) -> list[str]:
     """Return what an executed notebook concludes, the first lines, and its trust card in one; or the answer alone.
 
-    Nothing of a notebook that shows neither (explore, classroom).
+    Nothing of a notebook that shows neither (explore).
     """
     cells = json.loads(executed.read_text("utf-8"))["cells"]
     shown = [

@@ -1,7 +1,9 @@
 """What a person does in a browser (Debian's chromium): notebooks in JupyterLab, the page of explore.ipynb by Voila."""
 
+import base64
 import contextlib
 import http.client
+import io
 import json
 import os
 import re
@@ -17,8 +19,11 @@ import nbformat
 import psutil
 import pytest
 from conftest import ROOT, is_gone, wait_for
+from lecture import an_executed_notebook
+from PIL import Image
 
 from bench import systems
+from bench.apps.teaching import slides
 from bench.run import stored
 from bench.run.frames import Run
 
@@ -332,3 +337,22 @@ def refuses_strangers(origin, token):
         assert answer(path, Host="evil.example")[0] == 403
         assert answer(path, Host=f"evil.example:{urlsplit(origin).port}")[0] == 403
     assert answer("/login", Host="localhost")[0] == 200
+
+
+def test_nothing_on_a_slide_is_clipped_and_a_picture_is_as_wide_as_the_slide(page, tmp_path):
+    file = tmp_path / "rates.ipynb"
+    picture = io.BytesIO()
+    Image.new("RGB", (900, 400), "navy").save(picture, "PNG")
+    nbformat.write(an_executed_notebook(base64.b64encode(picture.getvalue()).decode()), file)
+    page.goto(slides._convert(file, tmp_path).as_uri())
+    shown = "section section.present :is(h2, p, li, td, img)"
+    widths = []
+    for number in range(4):
+        page.wait_for_function(f"document.querySelector('.slide-number')?.innerText.startsWith('{number + 1}')")
+        assert page.locator("section section.present h2").inner_text() == "Measure"
+        for box in (one.bounding_box() for one in page.locator(shown).all()):
+            assert box["x"] >= 0 and box["x"] + box["width"] <= PROJECTOR["width"]
+            assert box["y"] >= 0 and box["y"] + box["height"] <= PROJECTOR["height"]
+        widths += [one.bounding_box()["width"] for one in page.locator("section section.present img").all()]
+        page.keyboard.press("ArrowRight")
+    assert len(widths) == 2 and min(widths) > 0.85 * PROJECTOR["width"]

@@ -1,5 +1,6 @@
 """A class: whose word counts, which claims hold, and what is said where there are too few machines."""
 
+import json
 import math
 import re
 from dataclasses import asdict, replace
@@ -104,6 +105,7 @@ def test_a_machine_counts_once_by_its_newest_run(tmp_path):
     folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
     again = classes.slow_down(classes.content("00000001"), "zeromq", 2.0)
     (run,) = again["runs"]
+    run["digest"] = "f" * 64
     run["created"] = (datetime.fromisoformat(run["created"]) + timedelta(seconds=1)).isoformat()
     (folder / "again.json").write_bytes(submitting.encoded(again))
     room = classroom.gather(str(folder))
@@ -111,6 +113,31 @@ def test_a_machine_counts_once_by_its_newest_run(tmp_path):
     assert list(claim.rows) == ["00000000", "00000001", "00000002"]
     assert claim.rows["00000001"].run.file == "again.json"
     assert {one.file for one in room.refusals if "zeromq ipc" in one.what} == {"student01.json"}
+
+
+def test_pairs_on_pcs_made_from_one_image_count_as_machines_by_their_names(tmp_path):
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for number, name in enumerate(("Anna", "Bert", "Carl", "")):
+        made = classes.content(f"{number:08x}") | {"name": name}
+        made["machine"]["machine_id"] = "0000000c"
+        (folder / f"{number}.json").write_bytes(submitting.encoded(made))
+    room = classroom.gather(str(folder))
+    assert list(claim_of(room).rows) == ["0000000c", "Anna", "Bert", "Carl"]
+    assert "4 submissions of 4 machines" in room.counts and "4 names share 1 machine id" in room.counts
+    assert list(telling.submissions(room)["name"]) == ["Anna", "Bert", "Carl", "none"]
+
+
+def test_a_run_that_several_files_hold_counts_once_and_all_of_them_are_named(tmp_path):
+    folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
+    stolen = json.loads((folder / "student01.json").read_text())
+    stolen["machine"]["machine_id"] = "0000000f"
+    (folder / "a_copy.json").write_bytes(submitting.encoded(stolen))
+    room = classroom.gather(str(folder))
+    assert room.machines == 3 and "0 refused, 1 run in several files" in room.counts
+    (refusal,) = [one for one in room.refusals if one.what == reading.COPIES]
+    assert refusal.file == "a_copy.json and student01.json"
+    assert "counts once" in refusal.reason and "0000000f and 00000001" in refusal.reason
 
 
 def without_its_own_baseline(run):

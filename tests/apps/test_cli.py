@@ -12,7 +12,7 @@ from conftest import ROOT
 from bench import systems
 from bench.apps.doctor import EXAMINATIONS, Finding
 from bench.apps.failures import outside
-from bench.measurement import runner
+from bench.measurement import runner, trace
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.text import listed
@@ -47,10 +47,17 @@ def test_without_runs_the_list_of_them_is_one_line(command):
 
 
 def test_doctor_marks_each_finding_and_names_a_remedy(command):
-    findings = [line for line in command("doctor").stdout.splitlines() if line.startswith(("ok      ", "caution "))]
+    marks = ("ok      ", "caution ", "note    ")
+    findings = [line for line in command("doctor").stdout.splitlines() if line.startswith(marks)]
     assert len(findings) == len(EXAMINATIONS)
     assert str(Finding("x", "y")) == "ok      x: y"
     assert str(Finding("x", "y", "do z")) == "caution x: y\n        -> do z"
+
+
+def test_doctor_does_not_call_a_missing_tracer_ok_and_names_no_command_of_root(monkeypatch):
+    monkeypatch.setattr(trace, "why_not", lambda: "as root: mount -t tracefs")
+    (lack,) = (examine() for examine in EXAMINATIONS if examine.__name__ == "_tracer")
+    assert str(lack).startswith("note    tracer: ") and "stored run" in str(lack) and "root" not in str(lack)
 
 
 @pytest.mark.parametrize(

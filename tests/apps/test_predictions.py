@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 import bench
 from bench.apps.teaching import predictions, questions, scores
 from bench.errors import DataError, UsageError
+from bench.grammar.experiment import experiment
 from bench.plan import paths
 from bench.plan.case import Case
 
@@ -43,17 +44,31 @@ def test_what_cannot_be_scored_is_not_locked(words, pattern):
 
 
 def test_required_predictions_are_asked_for_before_anything_is_measured():
+    plan = experiment("latency").plan(profile="smoke")
     for off in ("off", False):  # the second is how YAML reads the first
-        predictions.require("latency", off)
+        predictions.require(plan, off)
     with pytest.raises(UsageError, match="latency q1 and latency q2"):
         bench.measure("latency", {"predictions": "required"}, profile="smoke")
     bench.predict("latency q1", 20, 80, WHY)
     with pytest.raises(UsageError, match=" latency q2"):
-        predictions.require("latency", "required")
+        predictions.require(plan, "required")
     bench.predict("latency q2", 1, 2, WHY)
-    predictions.require("latency", "required")
+    predictions.require(plan, "required")
     with pytest.raises(UsageError, match=r"'always'.*off, required"):
-        predictions.require("latency", "always")
+        predictions.require(plan, "always")
+
+
+def test_a_question_on_a_system_that_is_not_measured_is_neither_asked_nor_scored():
+    plan = experiment("overview").plan(system=["sockets", "http_asgi", "grpc_sync"], profile="smoke")
+    assert [one.name for one in questions.of_plan(plan)] == ["overview q1", "overview q3"]
+    with pytest.raises(UsageError, match="overview q1 and overview q3 have"):
+        predictions.require(plan, "required")
+    run = handmade([Case("sockets", "ipc"), Case("http_asgi", "ipc")], [10, 200], notebook="overview")
+    assert [one.asked.name for one in scores.scores(run)] == ["overview q3"]
+
+
+def test_every_question_is_asked_of_the_plan_of_its_reference_run():
+    assert [one.name for one in questions.ALL if not one.is_answered_by(reference(one.notebook).plan)] == []
 
 
 def test_a_damaged_file_says_what_to_do():

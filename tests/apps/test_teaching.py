@@ -1,4 +1,4 @@
-"""What is derived for a class: copies without answers, nbgrader's metadata, slides."""
+"""What is derived for a class: copies without answers, labs, slides."""
 
 import json
 import re
@@ -6,30 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
+import drawings
 import nbformat
 import pytest
 from conftest import ROOT
+from lecture import an_executed_notebook
+from matplotlib.figure import Figure
 
-from bench.apps.teaching import copies, mystery, slides
+from bench.apps.teaching import answers, copies, course, labs, mystery, slides, stall
 from bench.errors import UsageError
 from lint.links import anchors
-
-NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
-    "type": "object",
-    "required": ["schema_version", "grade", "locked", "solution"],
-    "additionalProperties": False,
-    "properties": {
-        "schema_version": {"const": 3},
-        **{name: {"type": "boolean"} for name in ("grade", "locked", "solution", "task")},
-        "grade_id": {"type": "string", "pattern": "^[a-zA-Z0-9_\\-]+$"},
-        "points": {"type": "number", "minimum": 0},
-        "checksum": {"type": "string", "minLength": 32, "maxLength": 32},
-        "cell_type": {"enum": ["raw", "code", "markdown"]},
-    },
-}
-
-OF_NBGRADER = jsonschema.Draft202012Validator(NBGRADER_V3)
 
 
 @pytest.fixture(scope="module")
@@ -39,69 +25,58 @@ def written(tmp_path_factory):
     return folder
 
 
-def graded(file):
-    """Return the cells of a notebook that nbgrader knows, by their ids."""
-    document = nbformat.read(file, 4)
-    nbformat.validate(document)
-    graded_cells = [cell for cell in document.cells if "nbgrader" in cell.metadata]
-    for cell in graded_cells:
-        OF_NBGRADER.validate(cell.metadata["nbgrader"])
-        assert ("points" in cell.metadata["nbgrader"]) == cell.metadata["nbgrader"]["grade"]
-        assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type
-    known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in graded_cells}
-    assert len(known) == len(graded_cells)
-    return known
-
-
 @pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
-def test_a_students_copy_has_no_answer_and_a_locked_check_for_each(notebook, written):
-    known = graded(written / "student" / notebook.name)
-    document = nbformat.read(notebook, 4)
-    source = [cell for cell in document.cells if "answer" in cell.metadata.get("tags", [])]
-    written_by_hand = [name for name in known if name.startswith("open-")]
-    assert len(known) - len(written_by_hand) == 2 * len(source) > 0
-    assert len(written_by_hand) == len(copies.open_exercises(document)) >= 3
-    for name, cell in known.items():
-        told = cell.metadata["nbgrader"]
-        if name in written_by_hand:
-            assert told["grade"] and told["solution"] and not told["locked"] and told["points"] == 4
-            assert cell.cell_type == "markdown" and cell.source.endswith(copies.PLACEHOLDER)
-        elif name.endswith("-test"):
-            assert told["grade"] and told["locked"] and not told["solution"] and told["points"] == 1
-            assert cell.source.startswith("assert bench.check(")
-        else:
-            assert told["solution"] and not told["locked"] and not told["grade"]
-            assert re.findall(r"^answer = .*$", cell.source, re.M) == [copies.OPEN]
+def test_a_students_copy_has_no_answer_and_a_cell_for_each(notebook, written):
+    document, copied = (nbformat.read(file, 4) for file in (notebook, written / "student" / notebook.name))
+    nbformat.validate(copied)
+    by_id = {cell.id: cell for cell in copied.cells}
+    checked = [cell for cell in document.cells if "answer" in cell.metadata.get("tags", [])]
+    assert checked
+    for cell in checked:
+        source = by_id[cell.id].source
+        assert re.findall(r"^answer = .*$", source, re.M) == [copies.OPEN] and source.endswith("answer, hand_in=True)")
+    by_hand = [cell for name, cell in by_id.items() if name.startswith("open-")]
+    assert len(by_hand) == len(copies.open_exercises(document)) >= 3
+    assert all(cell.source.endswith(copies.PLACEHOLDER) and "(4 points)" in cell.source for cell in by_hand)
     text = (written / "student" / notebook.name).read_text("utf-8")
-    answers = [re.search(r"^answer = (.*)$", cell.source, re.M)[1] for cell in source]
+    answers = [re.search(r"^answer = (.*)$", cell.source, re.M)[1] for cell in checked]
     assert [answer for answer in answers if answer in text and not answer.startswith("None")] == []
     assert '"answer"' not in text
 
 
-@pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
-def test_nbgraders_source_keeps_the_answers_between_its_markers(notebook, written):
-    for name, cell in graded(written / "nbgrader" / "source" / "roundtrip" / notebook.name).items():
-        inside = re.findall(r"^### BEGIN SOLUTION\n(.+)\n### END SOLUTION$", cell.source, re.M)
-        assert len(inside) == (not name.endswith("-test"))
-        assert all(text.startswith("answer = ") == (cell.cell_type == "code") for text in inside)
-        assert copies.PLACEHOLDER not in inside
+def test_a_lab_has_its_notebooks_with_its_parameters_its_exercises_and_its_part_of_the_handout(tmp_path):
+    lab, other = labs.LABS["class"], labs.LABS["sessions"]
+    made = copies.write(tmp_path, lab)
+    assert sorted(file.name for file in made) == ["nodelay.ipynb", "overview.ipynb"]
+    (overview,) = [nbformat.read(file, 4) for file in made if file.stem == "overview"]
+    (parameters,) = [cell.source for cell in overview.cells if "parameters" in cell.metadata.get("tags", [])]
+    values: dict = {}
+    exec(parameters, values)
+    assert values["system"] == ["sockets", "zeromq", "http_asgi", "grpc_sync"] and values["predictions"] == "required"
+    assert [cell.id for cell in overview.cells if cell.id.startswith("open-")] == ["open-2-answer"]
+    handout = (tmp_path / "docs" / "teaching" / "handout.md").read_text("utf-8")
+    assert f"## {lab.title}\n" in handout and other.title not in handout and "## What a good answer" in handout
 
 
 def test_a_copy_requires_predictions_where_its_notebook_asks_for_some():
     for name, lines in (("latency", 1), ("noise", 0)):
         document = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
-        text = "\n".join(map(copies.source, copies.student(document)["cells"]))
+        text = "\n".join(map(copies.source, copies.student(document, {})["cells"]))
         assert text.count('predictions: str = "required"') == lines and 'predictions: str = "off' not in text
+
+
+PLACES = copies._places([file.name for file in copies.notebooks()])
 
 
 def test_the_rest_of_a_copy_is_the_notebook(written):
     for notebook in copies.notebooks():
         ours, theirs = (nbformat.read(file, 4).cells for file in (notebook, written / "student" / notebook.name))
-        kept = [cell for cell in theirs if "nbgrader" not in cell.metadata]
+        written_to = {cell.id for cell in ours if "answer" in cell.metadata.get("tags", [])}
+        kept = [cell for cell in theirs if cell.id not in written_to and not cell.id.startswith("open-")]
         for cell in kept:
             cell.source = cell.source.removesuffix(f"\n{copies.REQUIRED}")
         for cell in ours:
-            cell.source = copies.linked(cell.source, Path("notebooks", notebook.name), copies._places("student"))
+            cell.source = copies.linked(cell.source, Path("notebooks", notebook.name), PLACES)
         assert kept == [cell for cell in ours if "answer" not in cell.metadata.get("tags", [])]
 
 
@@ -116,13 +91,14 @@ def test_copies_are_made_again_unless_one_was_changed(tmp_path):
     assert changed.read_text("utf-8") == written
 
 
-def test_a_copy_runs_up_to_the_first_open_check_and_says_why(written):
-    cells = graded(written / "student" / "latency.ipynb")
-    inside: dict = {}
-    exec("import bench\n" + cells["latency-e1"].source, inside)
-    with pytest.raises(AssertionError):
-        exec(cells["latency-e1-test"].source, inside)
-    exec("answer = 122.8\n" + cells["latency-e1-test"].source, inside)
+def test_the_last_answer_in_a_copy_is_handed_in_and_one_in_a_notebook_of_the_checkout_is_not(written):
+    (cell,) = [
+        one for one in nbformat.read(written / "student" / "latency.ipynb", 4).cells if "latency e1" in one.source
+    ]
+    assert course.check("latency e1", 122.8) and answers.kept(course.NAMES) == {}
+    for answer, kept in (("None", {}), ("61.4", {"latency e1": 61.4}), ("2 * printed_us", {"latency e1": 122.8})):
+        exec(f"import bench\n{cell.source.replace(copies.OPEN, f'answer = {answer}')}", {})
+        assert answers.kept(course.NAMES) == kept
 
 
 def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
@@ -139,12 +115,21 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
         assert "slideshow" not in document["cells"][0]["metadata"]
 
 
-def test_a_picture_behind_an_answer_has_its_own_slide():
-    text, panel = ({"output_type": "display_data", "data": {kind: ""}} for kind in ("text/markdown", "image/png"))
-    code = {"cell_type": "code", "id": "a", "metadata": {}, "source": 'bench.answer(run, "rates")'}
-    made = slides.slide({"cells": [code | {"outputs": [text, panel]}, code | {"outputs": [panel]}]})["cells"]
-    assert [cell["outputs"] for cell in made] == [[text], [panel], [panel]]
-    assert [cell["metadata"]["slideshow"]["slide_type"] for cell in made] == ["-", "slide", "-"]
+def test_a_slide_has_one_picture_or_short_table_and_repeats_the_heading():
+    made = slides.slide(an_executed_notebook(""))["cells"]
+    kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in made]
+    assert kinds == ["slide", "-", "-", "slide", "-", "slide", "-", "slide", "-"]
+    assert [cell["source"] for cell in made if cell["id"].startswith("heading")] == ["## Measure"] * 3
+    (table,) = [cell["outputs"][0]["data"]["text/html"] for cell in made if "<table" in str(cell.get("outputs"))]
+    assert table.count("<td") == slides.MOST_ROWS and f"{18 - slides.MOST_ROWS} more rows" in table
+
+
+def test_the_diagram_of_the_stall_is_whole_and_its_waits_end_with_the_ack():
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    stall.draw(figure.subplots())
+    assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
+    (sent,) = [sent for sent, *_, what, _ in stall.MESSAGES if what.startswith("ACK")]
+    assert [end for _, _, end, _ in stall.WAITS] == [sent + stall.TRAVEL, sent]
 
 
 @pytest.mark.slow

@@ -87,6 +87,10 @@ def test_a_notebook_ends_with_what_it_concludes(tmp_path):
     (*first, last) = unattended.concluded(file, in_one_line=False)
     assert first == [f"- line {number}" for number in range(unattended.MOST_LINES)] and "notebook" in last
     assert unattended.concluded(executed(tmp_path, **{"bench.show(run)": "a"}), in_one_line=False) == []
+    pooled = executed(
+        tmp_path, **{'classroom.tell(room, "heterogeneity")': "not this", "classroom.tell(room)": "- all"}
+    )
+    assert unattended.concluded(pooled, in_one_line=False) == ["- all"]
 
 
 KERNEL = """

@@ -13,12 +13,7 @@ from bench.text import counted
 def gather(folder: object = merging.SIMULATED, quantity: object = "median RTT", claim: object = "") -> Room:
     """Return the claims of a folder of submissions, and print how many are used; see ``merging``."""
     room = merging.gather(folder, quantity, claim)
-    files = {run.file for run in room.runs}
-    refused = len({refusal.file for refusal in room.refusals} - files)
-    print(
-        f"Nothing is measured: {counted(len(files), 'submission')} of {counted(room.machines, 'machine')} from "
-        f"{room.source}, {refused} refused; {counted(len(room.claims), 'claim')}"
-    )
+    print(f"Nothing is measured: {room.counts}; {counted(len(room.claims), 'claim')}")
     return room
 
 

@@ -15,7 +15,7 @@ from bench.errors import unknown
 from bench.plan import parameters
 from bench.plan.labels import labels
 from bench.stats.meta_analysis import LEAST_MACHINES, Pool, pool
-from bench.text import few, harmless
+from bench.text import counted, few, harmless
 
 SIMULATED = "simulated"
 SIMULATED_SOURCE = "a generator of simulated machines"
@@ -68,6 +68,21 @@ class Room:
         return len({machine for claim in self.claims for machine in claim.rows})
 
     @property
+    def counts(self) -> str:
+        """How many submissions are used, of how many machines, and how many are refused; in one sentence."""
+        used = {run.file for run in self.runs}
+        refused = len([one for one in self.refusals if one.what == reading.WHOLE])
+        copied = len([one for one in self.refusals if one.what == reading.COPIES])
+        several = f", {counted(copied, 'run')} in several files"
+        ids = len({run.facts["machine_id"] for run in self.runs})
+        names = len({run.machine for run in self.runs})
+        same = f"; {names} names share {counted(ids, 'machine id')}: PCs of one image, or one PC under several names"
+        return (
+            f"{counted(len(used), 'submission')} of {counted(self.machines, 'machine')} from {self.source}, "
+            f"{refused} refused{several * bool(copied)}{same * (ids < names)}"
+        )
+
+    @property
     def data_hash(self) -> str:
         """Return a hash that names exactly the files that were used."""
         return hashlib.sha256("".join(sorted({run.digest for run in self.runs})).encode()).hexdigest()[:16]
@@ -84,7 +99,9 @@ def gather(folder: object, quantity: object, claim: object) -> Room:
     if folder == SIMULATED:
         runs, source = simulated.machines(), SIMULATED_SOURCE
     else:
-        runs, refusals = reading.read_folder(path)
+        every, refused = reading.read_folder(path)
+        runs, copied = reading.each_once(every)
+        refusals = refused + copied
         source = f"folder {harmless(path.resolve().name)}"  # alone: a figure does not show where on a disk it is
     measured: list[Ratio] = []
     for run in runs:

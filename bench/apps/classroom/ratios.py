@@ -28,6 +28,7 @@ PLAIN = {  # options of raw sockets as they come
     "tls_session": "new",
     "codec": "json",
 }
+NO_BASELINE = "no raw sockets under the same factors in this run: no baseline, so no ratio"
 NOT_FACTORS = ("system", "options", "target", "fresh_router")  # what may differ between a case and its baseline
 
 
@@ -94,12 +95,12 @@ def is_baseline(case: Case) -> bool:
 def _ratio(run: SubmittedRun, case: Case, name: str, starts: Any, baselines: Any) -> Ratio | str:
     """Return the ratio of a case by a quantity from its starts and those of raw sockets, or why there is none."""
     if baselines is None:
-        return "no raw sockets under the same factors in this run: no baseline, so no ratio"
+        return NO_BASELINE
     theirs = _by_block(baselines, name)
     ours = theirs[:0] if starts is None else _by_block(starts, name)
     blocks = ours.index.intersection(theirs.index)
     if not len(blocks):
-        return f"{QUANTITIES[name][0]} is not known of it, or not of raw sockets beside it"
+        return f"no block has a {QUANTITIES[name][0]} of both this case and raw sockets"
     baseline = theirs[blocks].to_numpy(float)
     effect = intervals.paired_shift(np.log(ours[blocks].to_numpy(float) / baseline))
     if not effect.has_ends:

@@ -5,7 +5,8 @@ markup. That its numbers were measured cannot be known: whoever writes a file ca
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from bench.plan.hosts import Name
 from bench.run import manifest
 from bench.run.files import read_bytes
 from bench.run.manifest import CASE, Count, FromZero
-from bench.text import all_harmless, harmless, one_line, quoted
+from bench.text import all_harmless, harmless, listed, one_line, quoted
 
 VERSION = 2
 MOST_FILES, MOST_BYTES = 500, 500_000
@@ -32,6 +33,12 @@ LEFT_OUT = ("target", "hosts", "sessions", "content")  # of a case: no address, 
 Digits = Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
 Fact = Annotated[str, Meta(max_length=100)]
 Measured = Annotated[float, Meta(ge=1e-3, le=1e9)]  # from 1 ns, in us, to a thousand million calls per second
+Predicted = Annotated[float, Meta(gt=0, le=1e12)]
+EXERCISE = r"\A[a-z]{1,40} \w{1,4}\Z"
+Exercise = Annotated[str, Meta(pattern=EXERCISE)]
+Answer = Annotated[float, Meta(ge=-1e300, le=1e300)] | Annotated[str, Meta(max_length=100)]
+WHOLE, COPIES = "all of it", "all but one of them"  # what is refused of a file, and of files with the same run
+MOST_SIGNS = 1000  # of a reason
 RUN = r"\A[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-[a-z_]{1,40}-[0-9a-f]{8}(-[0-9]{1,3})?\Z"
 
 
@@ -67,6 +74,16 @@ class Start(Struct, forbid_unknown_fields=True):
             raise ValueError("p50_rtt_us is above p99_rtt_us")
 
 
+class Prediction(Struct, forbid_unknown_fields=True):
+    """A range that was locked before a run, in the question's unit, its reason, and what the run measured."""
+
+    question: Annotated[str, Meta(pattern=EXERCISE)]
+    low: Predicted
+    high: Predicted
+    why: Annotated[str, Meta(max_length=MOST_SIGNS)]
+    measured: Predicted | None
+
+
 class Run(Struct, forbid_unknown_fields=True):
     """A run of a submission; ``digest`` is the one of its manifest where it was measured."""
 
@@ -78,6 +95,7 @@ class Run(Struct, forbid_unknown_fields=True):
     checks: Annotated[dict[Name, Literal["PASS", "CAUTION", "N/A"]], Meta(max_length=50)]
     cases: Annotated[list[CASE], Meta(min_length=1, max_length=100)]
     starts: Annotated[list[Start], Meta(min_length=1, max_length=2000)]
+    predictions: Annotated[list[Prediction], Meta(max_length=20)] = []
 
     def __post_init__(self) -> None:
         if (self.created - datetime.now(UTC)).days > 0:
@@ -89,11 +107,13 @@ class Run(Struct, forbid_unknown_fields=True):
 
 
 class Submission(Struct, forbid_unknown_fields=True):
-    """The content of a file."""
+    """The content of a file; ``name`` is that of a pair, ``answers`` are its last ones to self-tests."""
 
     submission: Literal[2]  # VERSION
     machine: Machine
     runs: Annotated[list[Run], Meta(min_length=1, max_length=16)]
+    name: Annotated[str, Meta(max_length=60)] = ""
+    answers: Annotated[dict[Exercise, Answer], Meta(max_length=200)] = {}
 
     def __post_init__(self) -> None:
         if len({run.id for run in self.runs}) < len(self.runs):
@@ -104,7 +124,8 @@ class Submission(Struct, forbid_unknown_fields=True):
 class SubmittedRun:
     """One run of an accepted file; ``starts`` has one row for each start, ``facts`` its machine.
 
-    digest: of the file. run_digest: of the run's manifest where it was measured, and so of all its files.
+    digest: of the file. run_digest: of the run's manifest where it was measured, and so of all its files. name: of the
+    pair that handed the file in, if it gave one. answers: the file's, to self-tests.
     """
 
     id: str
@@ -116,11 +137,19 @@ class SubmittedRun:
     file: str
     digest: str
     run_digest: str
+    name: str
+    predictions: tuple[Prediction, ...]
+    answers: dict[str, float | str]
 
     @property
     def machine(self) -> str:
-        """The salted name of its machine."""
-        return self.facts["machine_id"]
+        """The name of its pair, because PCs made from one image have one machine id; without one, that id."""
+        return self.name or self.facts["machine_id"]
+
+    @property
+    def identity(self) -> str:
+        """What is equal for equal runs: the digest, where the run has one."""
+        return self.run_digest or f"{self.digest} {self.id}"
 
 
 @dataclass(frozen=True)
@@ -155,6 +184,9 @@ def read(data: bytes, file: str = "") -> list[SubmittedRun]:
             file=file,
             digest=digest,
             run_digest=run.digest,
+            name=harmless(one_line(content.name)),
+            predictions=tuple(run.predictions),
+            answers=content.answers,
         )
         for run in content.runs
     ]
@@ -181,16 +213,32 @@ def read_folder(path: Path) -> tuple[list[SubmittedRun], list[Refusal]]:
         )
     runs: list[SubmittedRun] = []
     refused: list[Refusal] = []
-    names: dict[str, str] = {}  # by digest
     for file in files:
         name = harmless(one_line(file.name, 80))
         try:
-            submitted = read(read_bytes(file, MOST_BYTES + 1), name)
-            if first := names.get(submitted[0].digest):
-                raise RefusedError(f"it is a copy of {first}")
+            runs += read(read_bytes(file, MOST_BYTES + 1), name)
         except (RefusedError, OSError) as reason:
-            refused.append(Refusal(name, "all of it", reason_of(reason)))
-        else:
-            names[submitted[0].digest] = name
-            runs += submitted
+            refused.append(Refusal(name, WHOLE, reason_of(reason)))
     return runs, refused
+
+
+def each_once(runs: Iterable[SubmittedRun]) -> tuple[list[SubmittedRun], list[Refusal]]:
+    """Return each run once, and a refusal of each that several files hold: which of them measured it is not known."""
+    equal = by_identity(runs).values()
+    return [same[0] for same in equal], [held_by_several(same) for same in equal if len(same) > 1]
+
+
+def by_identity(runs: Iterable[SubmittedRun]) -> dict[str, list[SubmittedRun]]:
+    """Return the runs by what is equal for equal ones."""
+    equal: dict[str, list[SubmittedRun]] = defaultdict(list)
+    for run in runs:
+        equal[run.identity].append(run)
+    return equal
+
+
+def held_by_several(same: Sequence[SubmittedRun]) -> Refusal:
+    """Return the refusal of equal runs: it names all files, and the pairs or machines if they differ."""
+    named = list(dict.fromkeys(run.machine for run in same))
+    reason = "these files hold the same run, and it counts once"
+    reason += f"; they name different pairs or machines: {listed(named)}" if len(named) > 1 else ""
+    return Refusal(listed(run.file for run in same), COPIES, reason, same[0].id)

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,13 @@ import pandas as pd
 
 from bench.analysis import checks, comparison
 from bench.apps.classroom import reading
-from bench.apps.classroom.ratios import ratios
+from bench.apps.classroom.ratios import NO_BASELINE, ratios
+from bench.apps.teaching import answers, course, predictions, questions
 from bench.errors import DataError, UsageError, reason_of
 from bench.plan import hosts, paths
 from bench.plan.case import Case
 from bench.run import stored
-from bench.run.frames import Run, number_of, shared
+from bench.run.frames import P50, Run, number_of, shared
 from bench.text import counted, quantity, quoted
 
 
@@ -32,23 +34,35 @@ class Submission:
 
     def __str__(self) -> str:
         rows = [
-            f"  {run['id']}: {counted(len(run['starts']), 'start')} of {counted(len(run['cases']), 'case')}"
+            f"  {run['id']}: {counted(len(run['starts']), 'start')} of {counted(len(run['cases']), 'case')}, "
+            f"{counted(len(run['predictions']), 'prediction')}"
             for run in self.content["runs"]
         ]
         return "\n".join(
             [
                 f"A file of {quantity(len(self.data), 'B')}. What it reports about this machine:",
                 f"  {json.dumps(self.content['machine'])}",
+                f"Name: {self.content.get('name') or 'none'}. Answers to self-tests: {_answered(self.content)}.",
                 "Of each run: digest, date, packages, revision, checks and cases; of each start: calls, p50 and p99 of "
-                "the RTT, rate and CPU time per call. Single calls are not in it.",
+                "the RTT, rate and CPU time per call; predictions with their reasons. Single calls are not in it.",
                 *rows,
-                *(f"  {refusal.run}: no ratio of {refusal.what}: {refusal.reason}" for refusal in self.unused),
+                *(
+                    f"  {refusal.run}: the class gets no ratio of {refusal.what}: {refusal.reason}"
+                    for refusal in self.unused
+                ),
             ]
         )
 
 
-def submission(names: Sequence[str]) -> Submission:
-    """Return the file of some runs of one machine; BenchError if it would not be accepted."""
+def _answered(content: dict[str, Any]) -> str:
+    return ", ".join(f"{exercise} {quoted(answer)}" for exercise, answer in content["answers"].items()) or "none"
+
+
+def submission(names: Sequence[str], pair: str = "") -> Submission:
+    """Return the file of some runs of one machine; BenchError if it would not be accepted.
+
+    pair: who hands it in, for the file and its name.
+    """
     unique = {run.id: run for run in (shared(stored.find(name).path) for name in names)}
     runs = tuple(unique[name] for name in sorted(unique))
     if len({run.manifest["machine"]["machine_id"] for run in runs}) != 1:
@@ -61,22 +75,27 @@ def submission(names: Sequence[str]) -> Submission:
         if any(hosts.is_far(case.hosts) for case in run.plan.cases):
             raise DataError(f"run {run.id} was measured by several machines, and a file is of one: submit other runs")
         checks.refuse_invalid(run)
-    content = report(runs)
+    content = report(runs) | {"name": " ".join(pair.split())}
     data = encoded(content)
     try:
         submitted = reading.read(data)
     except reading.RefusedError as reason:
         raise DataError(f"such a file would not be accepted: {reason}; submit fewer or other runs") from reason
-    unused = [refusal for run in submitted for refusal in ratios(run, comparison.QUANTITIES)[1]]
-    name = f"roundtrip-{content['machine']['machine_id']}-{runs[-1].id[:15]}.json"
+    unused = [one for run in submitted for one in ratios(run, [P50])[1] if one.reason != NO_BASELINE]
+    whose = re.sub(r"\W+", "-", pair.casefold()).strip("-") or content["machine"]["machine_id"]
+    name = f"roundtrip-{whose}-{runs[-1].id[:15]}.json"
     return Submission(content, data, name, tuple(unused))
 
 
 def report(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return what a submission says of runs of one machine: no address, no error, no text that a person typed."""
+    """Return what a submission says of runs of one machine: no address, no error.
+
+    Of what a person typed it holds the predictions' reasons and the answers to self-tests.
+    """
     machine = runs[-1].manifest["machine"]
     return {
         "submission": reading.VERSION,
+        "answers": answers.kept(course.NAMES),
         "machine": {name: machine.get(name) for name in reading.Machine.__struct_fields__},
         "runs": [
             {
@@ -88,10 +107,23 @@ def report(runs: Sequence[Run]) -> dict[str, Any]:
                 "checks": dict(checks.tally(run).verdicts),
                 "cases": [_case(case) for case in run.plan.cases],
                 "starts": _starts(run),
+                "predictions": list(_predictions(run)),
             }
             for run in runs
         ],
     }
+
+
+def _predictions(run: Run) -> Iterator[dict[str, Any]]:
+    """Yield what was predicted before a run, and what it measured."""
+    for asked in questions.of_plan(run.plan):
+        made, _ = predictions.before(asked, run)
+        answer = questions.measured(run, asked)
+        if made:
+            yield {
+                "question": asked.name, "low": made.low, "high": made.high, "why": made.why,
+                "measured": answer and float(answer.middle),
+            }  # fmt: skip
 
 
 def encoded(content: dict[str, Any]) -> bytes:

@@ -20,12 +20,14 @@ SHOWN = 16  # hexadecimal digits of a digest: enough to compare by eye
 def conclusion(room: Room) -> str:
     """Say which claims hold on every machine, and what cannot be concluded."""
     if not room.claims:
-        return "**No conclusion.** No submission could be used: the table of what was not used says why."
+        why = " The table of what was not used says why." * bool(room.refusals)
+        return f"**No conclusion.** {room.counts}.{why}"
     lines = [f"- {_sentence(claim)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
         which = f"{more} more claims" if lines else counted(more, "claim")
         lines.append(f"- {capitalized(which)} of fewer than {LEAST_MACHINES} machines: nothing is concluded.")
-    return "\n".join([*_limits(room, max(len(claim.rows) for claim in room.claims)), "", *lines])
+    limits = _limits(room, max(len(claim.rows) for claim in room.claims))
+    return "\n".join([f"{room.counts}.", "", *limits, "", *lines])
 
 
 def _limits(room: Room, maximum: int) -> list[str]:
@@ -81,7 +83,7 @@ def submissions(room: Room) -> Iterator[dict[str, object]]:
     The digest is the beginning of the one that `python -m bench show RUN` prints where the run was measured.
     """
     for run in room.runs:
-        yield {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts} | {
+        yield {"file": run.file, "name": run.name or "none", "run": run.id, "starts": len(run.starts), **run.facts} | {
             "checks": str(Tally(run.checks)),
             "digest": run.run_digest[:SHOWN] or "none",
         }

@@ -1,27 +1,56 @@
-"""``python -m bench.apps.teaching``: what a class needs, derived from the notebooks: student, slides, key."""
+"""``python -m bench.apps.teaching``: what a class needs: student, slides, grade, key."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from bench.errors import BenchError
+from bench.apps.teaching.labs import LABS, Lab
+from bench.errors import BenchError, unknown
+from bench.plan import paths
+from bench.text import counted
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Derive what a class needs from the notebooks."""
+    """Make what a class needs from the notebooks, and count what it hands in."""
+
+
+LAB = click.option("--lab", metavar="LAB", help=f"Of this lab alone: {', '.join(LABS)}.")
+
+
+def lab_of(name: str) -> Lab:
+    """Return a lab by its name; UsageError lists those that exist."""
+    if name not in LABS:
+        raise unknown("lab", name, LABS)
+    return LABS[name]
 
 
 @cli.command()
 @click.argument("folder", default="build", type=click.Path(path_type=Path))
-def student(folder: Path) -> None:
-    """Write copies without answers into FOLDER/student, and sources for nbgrader into FOLDER/nbgrader."""
+@LAB
+def student(folder: Path, lab: str | None) -> None:
+    """Write copies without answers into FOLDER/student, and the students' documents into FOLDER/docs."""
     from bench.apps.teaching import copies
 
-    written = len(copies.write(folder)) // 2
-    click.echo(f"{written} notebooks without answers in {folder / 'student'}, with answers in {folder / 'nbgrader'}")
+    written = copies.write(folder, lab_of(lab) if lab else None)
+    click.echo(f"{counted(len(written), 'notebook')} without answers in {folder / copies.STUDENT}")
     click.echo("Next: docs/teaching/class-setup.md, to make the folder that students get")
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--lab", default="class", show_default=True, metavar="LAB", help=f"Its points: {', '.join(LABS)}.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a table too, as CSV.")
+def grade(folder: Path, lab: str, output: Path | None) -> None:
+    """Count the points of the files of `bench submit` in FOLDER; nothing is executed, and a person grades the rest."""
+    from bench.apps.teaching import grading
+
+    rows, refused = grading.table(folder, chosen := lab_of(lab))
+    click.echo(grading.text(rows, refused, chosen))
+    if output:
+        grading.write(rows, output)
+        click.echo(f"Written: {paths.shown(output)}")
 
 
 @cli.command()

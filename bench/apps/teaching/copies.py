@@ -1,34 +1,32 @@
-"""Notebooks for a class: copies without the answers, and with the metadata by which nbgrader grades them.
+"""Notebooks for a class: copies without the answers, with a cell for each answer in text.
 
-A cell tagged ``answer`` has one line that begins with ``answer = ``. In a student's copy that line is open, and a
-locked cell behind it asserts the check, worth a point; for nbgrader's own ``generate_assignment`` the line stands
-between its markers instead. Each open exercise gets a cell of text for its answer, which a person grades; for nbgrader
-the model answer stands there between the markers. The fields are those of nbgrader's cell metadata, schema version 3.
+A cell tagged ``answer`` has one line that begins with ``answer = ``: in a student's copy that line is open. Each open
+exercise gets a cell of text for its answer, which a person grades.
 """
 
 import copy
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
 from bench.apps import scenarios
+from bench.apps.teaching import labs
+from bench.apps.teaching.labs import Lab
 from bench.errors import UsageError
 from bench.plan import paths
 from bench.run.files import writing
 
 TAG = "answer"
-POINTS = {"open": 4, "check": 1}
 LINE = re.compile(r"^answer = .*$", re.MULTILINE)
 OPEN = "answer = None  # your answer"
+CHECKED, HANDED_IN = "answer)", "answer, hand_in=True)"  # the end of a self-test's call
 REQUIRED = 'predictions: str = "required"  # nothing is measured before the questions are answered'
-CHECK = re.compile(r'^bench\.check\("([^"]+)", answer\)$', re.MULTILINE)
 NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 HEADING = "## Exercises"
-SOLUTION = "### BEGIN SOLUTION\n{}\n### END SOLUTION"
 PLACEHOLDER = "*Your answer.*"
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
@@ -69,74 +67,46 @@ def model_answers(notebook: str) -> dict[int, str]:
     return {int(number): answer for number, answer in NUMBERED.findall(section)}
 
 
-def student(document: Notebook) -> Notebook:
-    """Return a student's copy: no answers, a locked check behind each; nothing is measured before it is predicted."""
-    made = _derived(document, lambda text: LINE.sub(OPEN, text), lambda number: PLACEHOLDER)
-    asks = any("bench.predict(" in source(cell) for cell in made["cells"])
-    for cell in made["cells"]:
-        if asks and tagged(cell, "parameters"):
-            cell["source"] = f"{source(cell)}\n{REQUIRED}"
-    return made
+def student(document: Notebook, parameters: Mapping[str, object], numbers: Container[int] | None = None) -> Notebook:
+    """Return a student's copy: no answers, other parameters; nothing is measured before it is predicted.
 
-
-def assignment(document: Notebook, answers: Mapping[int, str]) -> Notebook:
-    """Return a source for nbgrader: the answers between its markers, which ``generate_assignment`` takes out.
-
-    answers: the model answer to each open exercise by its number.
+    numbers: the open exercises that get a cell for the answer; None: all.
     """
-    return _derived(
-        document,
-        lambda text: LINE.sub(SOLUTION.format(r"\g<0>"), text),
-        lambda number: SOLUTION.format(answers.get(number, PLACEHOLDER)),
-    )
-
-
-def _derived(document: Notebook, change: Callable[[str], str], answer: Callable[[int], str]) -> Notebook:
     made = copy.deepcopy(document)
     made["metadata"] |= KERNEL
+    asks = any("bench.predict(" in source(cell) for cell in made["cells"])
     cells = []
     for cell in made["cells"]:
-        cells += _cells(cell, change)
+        if tagged(cell, "parameters"):
+            cell["source"] = "\n".join([_with(source(cell), parameters), *[REQUIRED] * asks])
+        if tagged(cell, TAG):
+            cell |= {"source": LINE.sub(OPEN, source(cell)).replace(CHECKED, HANDED_IN), "metadata": {}}
+        cells.append(cell)
         if f"{HEADING}\n" in source(cell):
-            cells += [_open(number, answer(number)) for number in open_exercises(document)]
+            cells += [_open(number) for number in open_exercises(document) if numbers is None or number in numbers]
     made["cells"] = cells
     return made
 
 
-def _open(number: int, answer: str) -> dict[str, Any]:
+def _with(text: str, parameters: Mapping[str, object]) -> str:
+    """Return a cell of parameters with other values; each line keeps its comment."""
+    for name, value in parameters.items():
+        line = re.compile(rf"^{name}: \w+ = .*?(?=  #)", re.MULTILINE)
+        text, lines = line.subn(f"{name}: {type(value).__name__} = {value!r}".replace("'", '"'), text)
+        if not lines:
+            raise UsageError(f"the cell of parameters has no {name}")
+    return text
+
+
+def _open(number: int) -> Notebook:
     """Return the cell for the answer to an open exercise: written by a student, graded by a person."""
-    points = POINTS["open"]
-    return nbformat.v4.new_markdown_cell(
-        f"**Answer to exercise {number}** ({points} points)\n\n{answer}",
-        id=f"open-{number}-answer",
-        metadata=_graded(f"open-{number}", solution=True, points=points, kind="markdown"),
-    )
-
-
-def _cells(cell: dict[str, Any], change: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Return a cell as it is, or the open answer and its locked check."""
-    if not tagged(cell, TAG):
-        return [cell]
-    (name,) = CHECK.findall(source(cell))
-    text, identity = change(source(cell)), re.sub(r"[^a-z0-9]+", "-", name.lower())
-    check = nbformat.v4.new_code_cell(
-        f'assert bench.check("{name}", answer), "not answered, or not right yet: the cell above has a hint"',
-        id=f"{cell['id']}-test",
-        metadata=_graded(f"{identity}-test", points=POINTS["check"]),
-    )
-    return [cell | {"source": text, "metadata": _graded(identity, solution=True)}, check]
-
-
-def _graded(identity: str, solution: bool = False, points: int | None = None, kind: str = "code") -> dict[str, Any]:
-    """Return nbgrader's metadata: a solution to be written, one that is worth points too, or a locked test."""
-    fields: dict[str, Any] = {"schema_version": 3, "grade_id": identity, "solution": solution, "task": False}
-    fields |= {"grade": points is not None, "locked": not solution, "cell_type": kind}
-    return {"nbgrader": fields | ({} if points is None else {"points": points})}
+    text = f"**Answer to exercise {number}** ({labs.OPEN} points)\n\n{PLACEHOLDER}"
+    return nbformat.v4.new_markdown_cell(text, id=f"open-{number}-answer")
 
 
 ANSWERS = "model-answers.md"
 FOR_STUDENTS = ("handout.md", "help.md", "projects/*.md")  # of the lecturer's pack
-PLACES = ("student", "nbgrader/source/roundtrip")
+STUDENT = "student"  # the folder of copies
 NOT_FOR_STUDENTS = ("anatomy.md", "choosing.md", "gallery.md", "results.md")  # what runs found
 RESULTS = re.compile(  # made blocks, pictures, and lines that a command printed
     r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$|^[^\n]*\(95 % CI \d[^\n]*$",
@@ -155,41 +125,47 @@ def documents() -> list[Path]:
     return sorted(file.relative_to(folder) for file in files)
 
 
-def write(folder: Path) -> list[Path]:
-    """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
+def write(folder: Path, lab: Lab | None = None) -> list[Path]:
+    """Write students' copies of a lab's notebooks, or of all, into ``folder``/student; return them.
 
     The documents that notebooks link to are copied beside them, without the tables and pictures of the reference runs:
     they would answer the questions that students predict. A link to what is not copied becomes plain text. UsageError
     if a copy that is there has been changed: it may hold a student's answers.
     """
-    copies = [_places(Path(subfolder).name) for subfolder in PLACES]
-    sources = {notebook: _linked(nbformat.read(notebook, 4), notebook.name, copies[0]) for notebook in notebooks()}
-    copied = {folder / PLACES[0] / notebook.name: student(document) for notebook, document in sources.items()}
+    subjects = [scenarios.chosen(name) for name in (lab.notebooks if lab else scenarios.notebooks())]
+    places = _places([subject.notebook.name for subject in subjects])
+    copied = {
+        folder / STUDENT / subject.notebook.name: student(
+            _linked(subject.notebook, places), subject.parameters, lab.exercises(subject.notebook.stem) if lab else None
+        )
+        for subject in subjects
+    }
     if changed := [file for file, copy_of in copied.items() if file.exists() and _read(file) != copy_of]:
         raise UsageError(
-            f"{changed[0]} is not as it was written: it may hold answers; move {folder / PLACES[0]} away, and ask again"
+            f"{changed[0]} is not as it was written: it may hold answers; move {folder / STUDENT} away, and ask again"
         )
     home = paths.home()
     texts = {Path("docs", name): (home / "docs" / name).read_text("utf-8") for name in documents()}
     texts = {name: RESULTS.sub(LEFT_OUT, text) for name, text in texts.items()} | {Path("README.md"): README}
     for name, text in texts.items():
-        for subfolder, places in zip(PLACES, copies, strict=True):
-            target = (folder / subfolder).parent / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(linked(text, name, places), "utf-8")
-    graded = {
-        folder / PLACES[1] / notebook.name: assignment(document, model_answers(notebook.stem))
-        for notebook, document in sources.items()
-    }
-    return [_write(target, document) for target, document in (copied | graded).items()]
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(linked(_of_lab(text, lab), name, places), "utf-8")
+    return [_write(target, document) for target, document in copied.items()]
 
 
-def _places(copies: str) -> dict[Path, Path]:
-    """Return where each document and notebook that students get lies in a checkout, and its copy beside the others."""
+def _of_lab(text: str, lab: Lab | None) -> str:
+    """Return a document without the sections of other labs."""
+    for other in labs.LABS.values() if lab else ():
+        if other is not lab:
+            text = re.sub(rf"^## {re.escape(other.title)}\n.*?(?=^## |\Z)", "", text, flags=re.S | re.M)
+    return text
+
+
+def _places(names: Iterable[str]) -> dict[Path, Path]:
+    """Return where each document and notebook that students get is in a checkout, and its copy beside the others."""
     same = [Path("README.md"), *(Path("docs", name) for name in documents())]
-    return {place: place for place in same} | {
-        Path("notebooks", notebook.name): Path(copies, notebook.name) for notebook in notebooks()
-    }
+    return {place: place for place in same} | {Path("notebooks", name): Path(STUDENT, name) for name in names}
 
 
 def linked(text: str, document: Path, places: Mapping[Path, Path]) -> str:
@@ -207,10 +183,11 @@ def linked(text: str, document: Path, places: Mapping[Path, Path]) -> str:
     return LINK.sub(link, text)
 
 
-def _linked(document: Notebook, name: str, places: Mapping[Path, Path]) -> Notebook:
-    """Return a notebook whose text links to copies only: they lie beside each other, and beside ``docs``."""
+def _linked(notebook: Path, places: Mapping[Path, Path]) -> Notebook:
+    """Return a notebook whose text links to copies only: they are beside each other, and beside ``docs``."""
+    document = nbformat.read(notebook, 4)
     cells = [
-        cell | {"source": linked(source(cell), Path("notebooks", name), places)}
+        cell | {"source": linked(source(cell), Path("notebooks", notebook.name), places)}
         if cell["cell_type"] == "markdown"
         else cell
         for cell in document["cells"]

@@ -59,6 +59,6 @@ class Exercise:
     def _word(self, answer: object) -> Judgement:
         word, choices = " ".join(str(answer).lower().split()), [str(self.answer), *map(str, self.slips)]
         if word not in choices:
-            raise unknown(f"answer to {self.name}", answer, sorted(choices))
+            raise unknown(f"answer to {self.name}", answer, [f'"{choice}"' for choice in sorted(choices)])
         right = word == self.answer
         return Judgement(f"**Right.** {self.why}" if right else f"**Not yet.** {self.slips[word]}", right)

@@ -14,6 +14,7 @@ from bench.apps.teaching import questions
 from bench.apps.teaching.questions import Question
 from bench.errors import DataError, UsageError, unknown
 from bench.plan import parameters, paths
+from bench.plan.plan import Plan
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import listed
@@ -64,14 +65,14 @@ def predict(question: str, low: object = None, high: object = None, why: str = "
     return Markdown(f"**{asked.text}** Locked: {_range(asked, new)}, because: {new.why}")
 
 
-def require(notebook: str, predictions: object = "off") -> None:
-    """Raise UsageError if predictions are ``required`` and one of the notebook's questions has none."""
+def require(plan: Plan, predictions: object = "off") -> None:
+    """Raise UsageError if predictions are ``required`` and a question that the plan's run will answer has none."""
     switch = "off" if predictions is False else predictions  # as YAML reads it
     if switch not in SWITCH:
         raise unknown("predictions", predictions, SWITCH)
     if switch == "off":
         return
-    missing = [asked for asked in questions.of_notebook(notebook) if not locked(asked)]
+    missing = [asked for asked in questions.of_plan(plan) if not locked(asked)]
     if missing:
         names = listed(asked.name for asked in missing)
         raise UsageError(

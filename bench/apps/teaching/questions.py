@@ -33,6 +33,7 @@ from bench.grammar.contrast import Contrast, Ratio, ratio
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan.case import Case
 from bench.plan.labels import placed_as
+from bench.plan.plan import Plan
 from bench.run.frames import Run, number_of
 from bench.stats.intervals import Interval
 from bench.text import listed, ratio_ends
@@ -44,11 +45,19 @@ Answer = stats.Spread  # a value, the low and high end of its interval or range,
 
 @dataclass(frozen=True)
 class Question:
-    """A question that a notebook's run answers: with the ratio of two cases, or with the median over starts."""
+    """A question that a notebook's run answers: with the ratio of two cases, or with the median over starts.
+
+    systems: those that it names, besides raw sockets; a run without them does not answer it.
+    """
 
     name: str
     text: str
     unit: str
+    systems: tuple[str, ...] = ()
+
+    def is_answered_by(self, plan: Plan) -> bool:
+        """Return whether a plan measures the systems that are asked about."""
+        return {*self.systems} <= {case.system for case in plan.cases}
 
     @property
     def notebook(self) -> str:
@@ -74,9 +83,14 @@ class Question:
 
 
 ALL = tuple(
-    Question(name, **fields)
+    Question(name, **fields | {"systems": tuple(fields.get("systems", ()))})
     for name, fields in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
 )
+
+
+def of_plan(plan: Plan) -> list[Question]:
+    """Return the questions of a plan's notebook that its run will answer."""
+    return [question for question in of_notebook(plan.notebook) if question.is_answered_by(plan)]
 
 
 def of_notebook(notebook: str) -> list[Question]:
@@ -187,6 +201,7 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "latency q2": lambda run: _ratio(run, latency.over_ipc, system=run.case(0).system),
     "overview q1": lambda run: _ratio(run, overview.over_sockets, system="grpc_sync", placement="same"),
     "overview q2": lambda run: _ratio(run, overview.over_sockets, system="wamp_crossbar", placement="same"),
+    "overview q3": lambda run: _ratio(run, overview.over_sockets, system="http_asgi", placement="same"),
     "clients q1": lambda run: _ratio(run, clients.second),
     "clients q2": lambda run: _ratio(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),

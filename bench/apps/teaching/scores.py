@@ -54,10 +54,10 @@ class Score(NamedTuple):
 
 
 def scores(run: Run, *names: str) -> list[Score]:
-    """Return the scores of these questions ("q1"), or of all that the run's notebook asks."""
+    """Return the scores of these questions ("q1"), or of all that the run answers."""
     notebook = run.plan.notebook
-    chosen = [questions.find(name, notebook) for name in names] or questions.of_notebook(notebook)
-    if not chosen:
+    chosen = [questions.find(name, notebook) for name in names] or questions.of_plan(run.plan)
+    if not questions.of_notebook(notebook):
         raise UsageError(f"nothing is predicted in {notebook}.ipynb: it asks no questions")
     return [Score(asked, *predictions.before(asked, run), questions.measured(run, asked)) for asked in chosen]
 
