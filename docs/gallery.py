@@ -6,6 +6,7 @@ found: answer, figure, tables, and trust card. Both can be read where the reposi
 
 import io
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -36,12 +37,14 @@ GROUPS = {
 ORDER = [stem for stems in GROUPS.values() for stem in stems]
 PIXELS, SMALL_PIXELS = 1400, 480  # how wide pictures are
 COLOURS = 192
-MOST_VALUES = 5  # of one estimand in an answer
+MOST_VALUES = 3  # of one estimand in an answer
+ENDS = re.compile(r"(?P<open> \()(?:95 % CI|range over starts) [^;)]*(?:; |\))")  # in brackets, alone or before more
 LEAD = """# The notebooks, with what their stored runs found
 
 Each notebook asks one question. Click a picture to see the answer, the figure, the tables, and how far to trust them.
 The runs are stored in `data/reference/`. `.venv/bin/bench run NAME` measures one on your machine, and `make
 lab` opens the notebooks in JupyterLab. The runs are from several machines: compare ratios, not times, between pages.
+Each page has the interval of each value.
 """
 PAGE = """[Gallery](../gallery.md) · [the notebook](../../notebooks/{stem}.ipynb)
 
@@ -130,11 +133,12 @@ def entries(folder: Path) -> Iterator[str]:
 
 
 def _answer(run: Run) -> str:
-    """Return the answer in one cell of a table."""
+    """Return the answer in one cell of a table, without its intervals."""
     shown = of_run(run)
     against = [one for one in shown.claims if shown.contradictions(run) and one.verdict(run) == claim.CONTRADICTED]
     more = f"<br>{counted(len(against), 'expectation')} contradicted" if against else ""
-    return shown.finding(run, MOST_VALUES).replace("|", "\\|") + more
+    without_ends = ENDS.sub(lambda ends: ends["open"] * ends[0].endswith("; "), shown.finding(run, MOST_VALUES))
+    return without_ends.replace("|", "\\|") + more
 
 
 def main() -> None:

@@ -61,32 +61,41 @@ def well_known_rows(published: Published) -> list[Row]:
 
 
 def well_known(published: Published) -> pd.DataFrame:
-    """Return RTT and ratio of systems that many people know: geometric means over the machines, and the range."""
+    """Return RTT, ratios and CPU time of systems that many people know: geometric means over the machines."""
     made = [
         {
             "one call over": WELL_KNOWN[row.system],
             "name here": f"`{row.system}`",
             "median RTT": rounded(mean_us(published, row.system)),
-            "times a raw socket (range over the machines)": f"{math.exp(row.middle):.2g} ({_range_of(row)})",
+            "times a raw socket (range over the machines)": _mean_and_range(row),
+            "the same on one CPU": _mean_and_range(on_ipc(published, row.system, RTT_RATIO, SHARED)),
+            "CPU time per call": rounded(mean_us(published, row.system, "cpu_us", CPU_RATIO)),
         }
         for row in well_known_rows(published)
     ]
     return pd.DataFrame(made).set_index("one call over") if made else pd.DataFrame()
 
 
-def mean_us(published: Published, system: str) -> float:
-    """Return a system's median RTT in us: the geometric mean over the machines of raw sockets', times its mean ratio.
+def mean_us(published: Published, system: str, level: str = "p50_us", quantity: str = RTT_RATIO) -> float:
+    """Return a time of a system in us: the geometric mean over the machines of raw sockets', times its mean ratio.
 
     So the times are in the ratios that stand beside them, also where a system was measured on fewer machines.
     """
-    us = geometric_mean(levels_us(published, WELL_KNOWN_OVER, APART))
-    ratios = {row.system: math.exp(row.middle) for row in well_known_rows(published)}
-    return us * (1 if system == BASELINE else ratios[system])
+    us = geometric_mean(levels_us(published, WELL_KNOWN_OVER, APART, level=level))
+    return us if system == BASELINE else us * math.exp(on_ipc(published, system, quantity, APART).middle)
 
 
-def _range_of(row: Row) -> str:
-    """Return the smallest and the largest ratio of all machines, with two digits."""
-    return f"{math.exp(min(row.on.values())):.2g} to {math.exp(max(row.on.values())):.2g}"
+def on_ipc(published: Published, system: str, quantity: str, placement: str) -> Row:
+    """Return a ratio of a well-known system."""
+    row = published.row(system, WELL_KNOWN_OVER, placement, quantity)
+    assert row is not None, f"no {quantity} of {system}"
+    return row
+
+
+def _mean_and_range(row: Row) -> str:
+    """Return the mean ratio, and the smallest and the largest of all machines, with two digits."""
+    values = [math.exp(ln) for ln in row.on.values()]
+    return f"{math.exp(row.middle):.2g} ({min(values):.2g} to {max(values):.2g})"
 
 
 def gains(published: Published) -> pd.DataFrame:
@@ -153,11 +162,13 @@ def rounded(us: float) -> str:
     return f"{float(f'{us:.2g}'):g} µs"
 
 
-def levels_us(published: Published, transport: str, placement: str, system: str = BASELINE) -> list[float]:
-    """Return the median RTT of a system in us on each machine that has it: the median over its occasions."""
+def levels_us(
+    published: Published, transport: str, placement: str, system: str = BASELINE, level: str = "p50_us"
+) -> list[float]:
+    """Return the median RTT (``cpu_us``: CPU time per call) of a system in us on each machine: over its occasions."""
     levels: dict[int, list[float]] = {}
     for number, occasion in published.numbered:
-        if (us := occasion.levels("p50_us").get((system, transport, placement))) is not None:
+        if (us := occasion.levels(level).get((system, transport, placement))) is not None:
             levels.setdefault(number, []).append(us)
     return list(map(median, levels.values()))
 
@@ -204,6 +215,6 @@ def predicted(published: Published) -> str:
     return (
         "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others. Where another "
         f"machine had the same processor, {score.coverage:.0%} of the times on machines that were left out were within "
-        f"its intervals, a factor of {score.factor:.2g} either way in the median. For another processor the intervals "
-        "are the errors of forecasts from one model for another; with two models nothing can test them."
+        f"its intervals, a factor of {score.factor:.2g} either way in the median. For a processor "
+        "that was not measured the intervals are wider, and nothing has tested them."
     )

@@ -7,6 +7,7 @@ They stand between two markers, and are the tables and sentences that the notebo
 import argparse
 import functools
 import html
+import itertools
 import json
 import math
 import re
@@ -25,13 +26,13 @@ from bench.analysis import published as of_occasions
 from bench.analysis.occasions import RTT_RATIO
 from bench.analysis.published import Published
 from bench.analysis.quantiles import times
-from bench.analysis.replication import APART
+from bench.analysis.replication import APART, SHARED
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
 from bench.experiments import clients, languages, latency, messages, overview, scaleup
-from bench.grammar import P50, Level, chosen, contrast, tables
+from bench.grammar import P50, Level, contrast, tables
 from bench.grammar import figure as panels
 from bench.grammar.experiment import of_run
 from bench.grammar.statement import as_markdown
@@ -46,7 +47,7 @@ from certify import stored_certificate
 from certify.check import NOT_HELD
 from certify.instrument import RUNS, certificate, verdict
 from certify.stored_certificate import in_order
-from docs import forecast_picture, front, published_tables, ratios_picture
+from docs import at_rates, forecast_picture, front, published_tables, ratios_picture
 from selfcheck import anatomy, count_gate, fairness, hosts_cost, quiet, resolution, verdicts
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
@@ -112,8 +113,8 @@ def heading(publication: Published) -> str:
 
 RANKS = (
     "Rows are in the order of the geometric mean over the machines. Where the ranks of two systems overlap, their "
-    "order may differ on your machine. They do not overlap if the systems differ by more than 95 % of the changes "
-    "between a machine and the mean of the others."
+    "order may differ on your machine: their means are closer to each other than 95 % of the machines were to the mean "
+    "of the others."
 )
 
 
@@ -165,12 +166,13 @@ def summary() -> str:
     table = markdown(published_tables.well_known(publication))
     runs = "[All systems, the runs and their cautions](docs/results.md)."
     more = "`.venv/bin/bench predict` measures two systems on your machine and forecasts the times of the others."
+    cpu = "CPU time is that of client, server and broker together; threads that work beside each other add up."
     httpx = (
-        "Both rows of HTTP have aiohttp's client: on one CPU, a call over `http_asgi` took "
-        f"{fairness.median_ratio('http_asgi', client='httpx'):.2g} times as long with httpx "
+        "Both rows of HTTP have aiohttp's client; with httpx a call over `http_asgi` took "
+        f"{fairness.median_ratio('http_asgi', client='httpx'):.2g} times as long on one CPU "
         "([what other options cost](docs/fairness.md#what-the-differences-cost))."
     )
-    parts = [over_tcp(), httpx, published_tables.holds(publication), more, runs]
+    parts = [cpu, over_tcp(), httpx, published_tables.holds(publication), more, runs]
     below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(publication), shown, table, below)
 
@@ -181,11 +183,9 @@ def over_tcp() -> str:
     ratios = {run.case(ratio.base).system: ratio for ratio in latency.over_ipc.ratios(run)}
     ratios.pop(BASELINE)
     ordered = sorted(ratios.values(), key=lambda ratio: ratio.value)
-    levels = (published_tables.levels_us(published(), transport, APART) for transport in ("tcp", "ipc"))
-    sockets = sorted(tcp_us / ipc_us for tcp_us, ipc_us in zip(*levels, strict=True))
     return (
-        f"Over TCP, also on separate CPUs, these calls took {ordered[0].words} to {ordered[-1].words} times as long in "
-        f"one run (`.venv/bin/bench run {OVER_TCP}`), and raw sockets {sockets[0]:.2g} to {sockets[-1]:.2g} times."
+        f"Over TCP these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run "
+        f"(`.venv/bin/bench run {OVER_TCP}`)."
     )
 
 
@@ -310,8 +310,8 @@ def versions_of(run: Run) -> str:
 
 
 def decision() -> str:
-    """Return seven questions that lead to a system, each with a stored number."""
-    servers, limit, run = map(reference, (LANGUAGES, LIMITS, "overview"))
+    """Return eight questions that lead to a system, each with a stored number."""
+    servers, limit, run, rates = map(reference, (LANGUAGES, LIMITS, "overview", at_rates.SCENARIO))
     publication = published()
     over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
     firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
@@ -336,11 +336,16 @@ def decision() -> str:
             "limit](results.md#the-limit-of-each-server)?",
             "Speed does not decide between the eight systems of the [front page](../README.md).",
             f"On {len(publication.machines)} machines their medians were at most "
-            f"{duration(max(map(max, on_machines)))}; in one run with one caller, 99 % of the calls of each "
-            f"took at most {duration(slowest_us)}",
+            f"{duration(max(map(max, on_machines)))}; in [one run](results.md#one-run-in-detail) with one caller on "
+            f"separate CPUs, 99 % of the calls of each took at most {duration(slowest_us)}",
         ),
         (
-            "If not: are both on one machine, and does each microsecond count?",
+            "If not, or at a higher load: how many requests per second, and how soon must 99 % be answered?",
+            "The row of your rate, [below](#at-your-rate): response time and CPUs used",
+            at_rates.met(rates),
+        ),
+        (
+            "Are both on one machine, and does each microsecond count?",
             "Thrift for typed interfaces, or ZeroMQ for messages of your own",
             f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')} (on separate CPUs)",
         ),
@@ -483,17 +488,17 @@ def servers() -> str:
 def one_run() -> str:
     """Return the levels of overview's reference run; its ratios are those of all occasions."""
     run = reference("overview")
-    cases = chosen(run, overview.ranked)
-    alone = [run.labels[case] for case in cases]
-    names, shared = distinguished([run.label_parts[case] for case in cases], with_system=True)
-    frames = {
-        "Round trips": tables.calls(run).loc[alone].drop(columns=["payload [B]", "starts", "n", "p99.9"]),
-        "CPU time, context switches, memory": tables.costs(run).loc[alone],
+    whole = {
+        "Round trips": tables.calls(run).drop(columns=["payload [B]", "starts", "n", "p99.9"]),
+        "CPU time, context switches, memory": tables.costs(run),
     }
-    parts = [
-        f"### {heading}\n\n{markdown(frame.set_axis(names).rename_axis(f'case{shared}'))}"
-        for heading, frame in frames.items()
-    ]
+    parts = []
+    for heading, placement in itertools.product(whole, (APART, SHARED)):
+        cases = overview.ranked(run, run.find(placement=placement))
+        names, shared = distinguished([run.label_parts[case] for case in cases], with_system=True)
+        frame = whole[heading].loc[[run.labels[case] for case in cases]]
+        table = markdown(frame.set_axis(names).rename_axis(f"case{shared}"))
+        parts.append(f"### {heading}: {IN_WORDS[placement]}\n\n{table}")
     return paragraphs(panels.caption(run), caution(run), WORDS_OF_TABLES, *parts)
 
 
@@ -501,6 +506,14 @@ WORDS_OF_TABLES = (
     'Two values with "or": the starts have two levels. "In these calls": one start has too few calls for the quantile, '
     "so it is that of all calls ([how to read a table](reading-a-notebook.md))."
 )
+
+
+def rates() -> str:
+    """Return what requests take, and how many CPUs they use, at three rates."""
+    run = reference(at_rates.SCENARIO)
+    words = f"{at_rates.TITLE} p99 of the response time, and CPUs used, of each system."
+    shown = f"![{words}]({Path(at_rates.PICTURE).name})"
+    return paragraphs(at_rates.sentences(run), shown, markdown(at_rates.table(run)), panels.caption(run))
 
 
 def choosing() -> str:
@@ -641,7 +654,7 @@ FROM_RUNS: dict[str, Makers] = {
         **{name: functools.partial(anatomy_table, name, "whatif") for name in ("predictions", "after_waiting")},
     },
     "docs/results.md": {"results": results},
-    "docs/choosing.md": {"decision": decision, "choosing": choosing},
+    "docs/choosing.md": {"decision": decision, "rates": rates, "choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},
     "docs/services.md": {"servers": servers},
     "docs/data.md": {"tables": stored_tables},
@@ -700,6 +713,7 @@ PICTURES: dict[str, tuple[Callable[[], Figure], str, int]] = {  # each with its 
     ),
     FRONT_PICTURE: (lambda: front.draw(published(), reference(ANATOMY)), overview.TITLE, 100),
     PICTURE: (lambda: ratios_picture.draw(published(), overview.TITLE), overview.TITLE, 150),
+    at_rates.PICTURE: (lambda: at_rates.draw(reference(at_rates.SCENARIO)), "", 100),
     ANATOMY_PICTURE: (lambda: panels.panel(reference(ANATOMY), "breakdown"), "", 100),
 }
 
