@@ -22,8 +22,7 @@ QUICKLY_MADE = (
 
 def test_the_gallery_has_every_notebook_once():
     assert sorted(gallery.ORDER) == sorted(file.stem for file in (ROOT / "notebooks").glob("[a-z]*.ipynb")), "GROUPS"
-    text, readme = ((DOCS / file).read_text("utf-8") for file in ("gallery.md", "../README.md"))
-    assert f"{len(gallery.ORDER)} questions, {len(WITH_RUN)} of them with stored answers" in readme
+    text = (DOCS / "gallery.md").read_text("utf-8")
     assert re.findall(r"<br>`(\w+)` \|$", text, re.M) == gallery.ORDER
 
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 from bench.apps.teaching import copies, mystery, slides
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 from lint.links import anchors
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
@@ -114,6 +114,15 @@ def test_copies_are_made_again_unless_one_was_changed(tmp_path):
     with pytest.raises(UsageError, match=f"{changed} .*answers"):
         copies.write(tmp_path)
     assert changed.read_text("utf-8") == written
+
+
+@pytest.mark.parametrize("wrong", ["ratio = 2\nbench.check('mine e1', ratio)", "answer = 2"])
+def test_an_answer_that_cannot_be_taken_out_is_refused_with_notebook_and_rule(tmp_path, monkeypatch, wrong):
+    cell = nbformat.v4.new_code_cell(wrong, metadata={"tags": ["answer"]})
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "mine.ipynb")
+    monkeypatch.setattr(copies, "notebooks", lambda: [tmp_path / "mine.ipynb"])
+    with pytest.raises(DataError, match=r"mine\.ipynb, cell 1: .*answer = \.\.\. and .*bench\.check"):
+        copies.write(tmp_path / "build")
 
 
 def test_a_copy_runs_up_to_the_first_open_check_and_says_why(written):

@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 
 from bench.apps import scenarios
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 from bench.plan import paths
 from bench.run.files import writing
 
@@ -127,6 +127,17 @@ def _cells(cell: dict[str, Any], change: Callable[[str], str]) -> list[dict[str,
     return [cell | {"source": text, "metadata": _graded(identity, solution=True)}, check]
 
 
+def _refuse_unreadable(document: Notebook, name: str) -> None:
+    """Raise DataError for a cell tagged ``answer`` from which no copy can be made."""
+    for number, cell in enumerate(document["cells"], 1):
+        lines = [LINE.findall(source(cell)), CHECK.findall(source(cell))]
+        if tagged(cell, TAG) and [*map(len, lines)] != [1, 1]:
+            raise DataError(
+                f"{name}, cell {number}: a cell tagged answer has one line answer = ... and one line "
+                f'bench.check("{Path(name).stem} e1", answer)'
+            )
+
+
 def _graded(identity: str, solution: bool = False, points: int | None = None, kind: str = "code") -> dict[str, Any]:
     """Return nbgrader's metadata: a solution to be written, one that is worth points too, or a locked test."""
     fields: dict[str, Any] = {"schema_version": 3, "grade_id": identity, "solution": solution, "task": False}
@@ -160,10 +171,13 @@ def write(folder: Path) -> list[Path]:
 
     The documents that notebooks link to are copied beside them, without the tables and pictures of the reference runs:
     they would answer the questions that students predict. A link to what is not copied becomes plain text. UsageError
-    if a copy that is there has been changed: it may hold a student's answers.
+    if a copy that is there has been changed: it may hold a student's answers. DataError for a cell tagged ``answer``
+    that has not one line with the answer and one with its check.
     """
     copies = [_places(Path(subfolder).name) for subfolder in PLACES]
     sources = {notebook: _linked(nbformat.read(notebook, 4), notebook.name, copies[0]) for notebook in notebooks()}
+    for notebook, document in sources.items():
+        _refuse_unreadable(document, notebook.name)
     copied = {folder / PLACES[0] / notebook.name: student(document) for notebook, document in sources.items()}
     if changed := [file for file, copy_of in copied.items() if file.exists() and _read(file) != copy_of]:
         raise UsageError(
