@@ -240,9 +240,9 @@ def show(run: Run, *panels: str) -> None:
 
 
 def tell(run: Run) -> None:
-    """Show the claims that the run tests: what is expected, what was measured, and the verdict."""
+    """Show the claims that the run tests: what is expected, what was measured, and with enough starts the verdict."""
     if reason := of_run(run).why_no_conclusion(run):
-        display(Markdown(reason))
+        display(Markdown(paragraphs(reason, of_run(run).claims_not_judged(run))))
     elif len(frame := claim.table(run, of_run(run).claims)):
         show_frame(frame)
 

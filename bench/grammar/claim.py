@@ -10,7 +10,7 @@ from bench.grammar.estimate import Estimate
 from bench.run.frames import Run
 from bench.stats import Spread
 from bench.stats.intervals import Interval
-from bench.text import few, paragraphs
+from bench.text import counted, few, paragraphs
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
 AGAINST = "**Contradicted by this run**"
@@ -85,17 +85,27 @@ class Claim:
         return ""
 
 
+def not_judged(run: Run, claims: Iterable[Claim], starts: int) -> str:
+    """Return as Markdown the claims of a run with too few starts: what is expected and measured, and no verdict."""
+    items = []
+    for claim in claims:
+        if verdicts := claim.verdicts(run):
+            expected, measured = claim.relation(verdicts[0].limit), _values(verdicts, lambda estimate: estimate.words)
+            items.append(f"- {claim.text}. Expected: {expected}; measured: {measured}.")
+    return paragraphs(f"Claims, not judged from {counted(starts, 'start')}:", "\n".join(items)) if items else ""
+
+
 def _whole(verdicts: Sequence[Verdict]) -> str:
     words = {verdict.word for verdict in verdicts}
     return CONTRADICTED if CONTRADICTED in words else HOLDS if words == {HOLDS} else UNDECIDED
 
 
-def _values(verdicts: Sequence[Verdict]) -> str:
+def _values(verdicts: Sequence[Verdict], text: Callable[[Estimate], str] = str) -> str:
     """Return each subject with its estimate; with the bases, too, where a subject alone does not name one ratio."""
     estimates = [verdict.estimate for verdict in verdicts]
     are_alike = len({estimate.subject for estimate in estimates}) < len(estimates)
     names = [f" divided by {estimate.base}" if are_alike and estimate.base else "" for estimate in estimates]
-    return few([f"{estimate.subject}{base}: {estimate}" for estimate, base in zip(estimates, names, strict=True)])
+    return few([f"{estimate.subject}{base}: {text(estimate)}" for estimate, base in zip(estimates, names, strict=True)])
 
 
 def _distance(verdict: Verdict) -> float:
