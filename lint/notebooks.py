@@ -19,6 +19,7 @@ CARD = ("You will be able to", "You need", "Minutes", "Remember")
 HEADINGS = ("## Why not ", "## Exercises", "## What this figure does not show")
 MOST_PARAMETERS = 8  # in the cell; docs/using.md lists the others
 POOLING = {"classroom", "referees"}  # no plan and no run of their own
+PLACE = "TODO"  # of lint/template.ipynb, where the author writes
 GUIDE = "as docs/adding-a-notebook.md says"
 ANSWER = re.compile(r"^answer = .*$", re.M)
 CHECK = re.compile(r'^bench\.check\("([^"]+)", answer\)$', re.M)
@@ -56,6 +57,8 @@ def _head(name: str, text: str) -> Iterator[Finding]:
     prose = "\n".join(piece.text for piece in pieces(name, text, "markdown"))
     if not re.match(r"# .+\?(\n|$)", first.text):
         yield first.finding(0, "the title is no question; write # and the question that the notebook asks")
+    if places := sum(piece.text.count(PLACE) for piece in pieces(name, text)):
+        yield Finding(name, 1, f"{places} times {PLACE}; write what belongs there")
     for row in CARD:
         if f"\n| {row} | " not in first.text:
             yield first.finding(0, f"the card has no row {row!r}; write | {row} | ... |")
