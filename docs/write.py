@@ -664,8 +664,9 @@ def filled(document: str, makers: Makers) -> str:
 
 
 def write(documents: Mapping[str, Makers]) -> None:
-    """Write the blocks of each document anew."""
+    """Write the blocks of each document anew, and print its name."""
     for name, makers in documents.items():
+        print(name, flush=True)
         file = paths.home() / name
         file.write_text(filled(file.read_text("utf-8"), makers), "utf-8")
 
@@ -683,23 +684,25 @@ PICTURES: dict[str, tuple[Callable[[], Figure], str, int]] = {  # each with its 
 
 
 def picture(name: str) -> None:
-    """Draw a picture of the documents."""
+    """Draw a picture of the documents, and print its name."""
+    print(name, flush=True)
     draw, title, dpi = PICTURES[name]
     metadata = ratios_picture.provenance(published(), title) if title else {}
     draw().savefig(paths.home() / name, format="png", dpi=dpi, metadata={**metadata, "Software": None})
 
 
 def main() -> None:
-    """Do what is named; an error is one line."""
+    """Do what is named, one after another; an error is one line."""
     commands: dict[str, Callable[[], object]] = {
         "expected": lambda: write(FROM_RUNS),
         "certificate": lambda: write(BY_TESTING),
         "picture": lambda: [picture(name) for name in PICTURES],
     }
     parser = argparse.ArgumentParser(description="Write the parts of the documents that quote measured numbers.")
-    parser.add_argument("what", choices=commands)
+    parser.add_argument("what", choices=commands, nargs="+")
     try:
-        commands[parser.parse_args().what]()
+        for what in parser.parse_args().what:
+            commands[what]()
     except BenchError as error:
         sys.exit(f"docs/write.py: {error}")
 
