@@ -20,7 +20,7 @@ from PIL import Image
 
 from bench.analysis import checks
 from bench.errors import BenchError
-from bench.grammar import claim, figure, tables
+from bench.grammar import claim, figure, result_tables
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run.frames import Run
@@ -100,7 +100,7 @@ def page(stem: str, run: Run) -> str:
     about = [part.replace("](../docs/", "](../") for part in introduction[1:] if not part.startswith(("|", "[How"))]
     own = {f"Table: {name.replace('_', ' ')}": shown.table(run, name) for name in shown.tables}
     made = [(line, markdown(frame)) for line, frame in own.items() if len(frame)]
-    card = f"Trust card: checks passed {checks.tally(run)}", markdown(tables.card(checks.check(run)))
+    card = f"Trust card: checks passed {checks.tally(run)}", markdown(result_tables.card(checks.check(run)))
     return paragraphs(
         f"# {question(stem)}",
         *about,

@@ -31,7 +31,7 @@ from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
 from bench.experiments import clients, languages, latency, messages, overview, scaleup
-from bench.grammar import P50, Level, chosen, tables
+from bench.grammar import P50, Level, chosen, result_tables
 from bench.grammar import figure as panels
 from bench.grammar.experiment import of_run
 from bench.grammar.statement import as_markdown
@@ -304,7 +304,7 @@ def results() -> str:
 
 def versions_of(run: Run) -> str:
     """Return the programs and libraries of a run in one sentence."""
-    listed_versions = ", ".join(f"{name} {version}" for name, version in tables.versions(run)["version"].items())
+    listed_versions = ", ".join(f"{name} {version}" for name, version in result_tables.versions(run)["version"].items())
     pinned = "On each occasion the Python libraries were those that `requirements/lab.txt` pins at its revision."
     return f"{listed_versions}. {pinned}"
 
@@ -460,7 +460,7 @@ def limits() -> str:
     if not (paths.reference() / LIMITS / "manifest.json").is_file():
         return ""
     run = reference(LIMITS)
-    frame = tables.limits(run)
+    frame = result_tables.limits(run)
     asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
     others = sorted(set(published_tables.systems(published())) - asked)
     text = LIMITS_TEXT.format(
@@ -487,8 +487,8 @@ def one_run() -> str:
     alone = [run.labels[case] for case in cases]
     names, shared = distinguished([run.label_parts[case] for case in cases], with_system=True)
     frames = {
-        "Round trips": tables.calls(run).loc[alone].drop(columns=["payload [B]", "starts", "n", "p99.9"]),
-        "CPU time, context switches, memory": tables.costs(run).loc[alone],
+        "Round trips": result_tables.calls(run).loc[alone].drop(columns=["payload [B]", "starts", "n", "p99.9"]),
+        "CPU time, context switches, memory": result_tables.costs(run).loc[alone],
     }
     parts = [
         f"### {heading}\n\n{markdown(frame.set_axis(names).rename_axis(f'case{shared}'))}"
@@ -530,7 +530,7 @@ def caution(run: Run) -> str:
 
 def card() -> str:
     """Return the trust card of overview's reference run."""
-    return markdown(tables.card(checks.check(reference("overview"))))
+    return markdown(result_tables.card(checks.check(reference("overview"))))
 
 
 def placement() -> str:

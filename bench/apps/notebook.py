@@ -18,13 +18,13 @@ from bench.analysis import checks, earlier, trust_card
 from bench.apps import budget, code, growing, listing, repeat
 from bench.apps.teaching.predictions import require
 from bench.errors import BENCH, UsageError
-from bench.grammar import claim, distinct, precision, tables
+from bench.grammar import claim, distinct, precision, result_tables
 from bench.grammar import figure as figures
 from bench.grammar.display import show_figure, show_frame, show_saved, table_html
 from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
 from bench.grammar.method import absent, measured
 from bench.measurement import capacity_search, runner
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan import confirmation, hosts, paths
 from bench.plan.case import Case
@@ -59,8 +59,8 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
         if literal(parameters.get("starts")) is not None:
             raise UsageError("budget_s chooses starts: give one of them, not both")
         plan = budget.spend(plan, budget_s)
-    estimate.refuse_too_long(plan)
-    print(estimate.described(plan), flush=True)
+    plan_time.refuse_too_long(plan)
+    print(plan_time.described(plan), flush=True)
     show_hosts(plan)
     return _judged(_run(plan, _to_resume(plan) if is_resumed else None, parameters | {"budget_s": budget_s}))
 
@@ -102,7 +102,7 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     goal = objective(parameters.get("objective", usual["objective"]))
     rule = confirmation.rule(parameters.get("rule", usual["rule"]), PROFILES[plan.profile].starts, goal.p)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
-    print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
+    print(f"Search for the highest rate with {goal}: {expected}: about {plan_time.expected_s(plan):.0f} s", flush=True)
     if rule.requests:
         print(f"Then {rule.starts} starts of {rule.requests:,} requests each confirm it: MLPerf's number", flush=True)
     show_hosts(plan)
@@ -121,7 +121,7 @@ def show_hosts(plan: Plan) -> None:
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:
     folder = unfinished or stored.create(plan, runner.facts(plan) | runner.asked(parameters))
-    with progress(folder, estimate.expected_s(plan)) as step:
+    with progress(folder, plan_time.expected_s(plan)) as step:
         runner.run(plan, folder, progress=step, width=precision.half_width)
     run = Run(folder)
     if plan.until_width:
@@ -144,7 +144,7 @@ def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) ->
     run = shared((stored.reference(paths.figure_name(notebook)) if is_reference else stored.find(source)).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
-    what = estimate.described(run.plan)
+    what = plan_time.described(run.plan)
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
@@ -207,13 +207,15 @@ def trust(run: Run) -> None:
     """
     outcomes = checks.check(run)
     again = [check for check in [earlier.replication(run)] if check and check.verdict != trust_card.NOTHING]
-    display(Folded(trust_card.tally(outcomes).line, table_html(tables.card([*outcomes, *again]), wrap=True)))
+    display(Folded(trust_card.tally(outcomes).line, table_html(result_tables.card([*outcomes, *again]), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:
     """Show how the run was measured; folded plan, versions and timed code, of its first system or the one named."""
     display(Markdown(measured(run)))
-    display(Folded("Plan", table_html(tables.plan(run))), Folded("Versions", table_html(tables.versions(run))))
+    display(
+        Folded("Plan", table_html(result_tables.plan(run))), Folded("Versions", table_html(result_tables.versions(run)))
+    )
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):
         print(f"{absent} cannot be imported here, so its call is not shown: {BENCH} list")
@@ -224,10 +226,10 @@ def method(run: Run, system: str = "") -> None:
 
 
 def table(run: Run, *names: str) -> None:
-    """Show tables by name, of the notebook's own or of ``bench.grammar.tables``; or all results that there are."""
+    """Show tables by name, of the notebook or of ``bench.grammar.result_tables``; without a name all results."""
     own = of_run(run)
-    named = [own.table(run, name) if name in own.tables else getattr(tables, name)(run) for name in names]
-    for frame in named or tables.results(run):
+    named = [own.table(run, name) if name in own.tables else getattr(result_tables, name)(run) for name in names]
+    for frame in named or result_tables.results(run):
         if len(frame):
             show_frame(frame)
 

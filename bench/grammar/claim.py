@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from bench.grammar.estimate import Estimate
+from bench.grammar.estimand import Estimate
 from bench.run.frames import Run
 from bench.stats import Spread
 from bench.stats.intervals import Interval

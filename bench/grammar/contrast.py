@@ -9,7 +9,7 @@ import pandas as pd
 from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES, effect, ratio_of
 from bench.grammar.choose import Chooser, Factor, alike, chosen
-from bench.grammar.estimate import Estimate
+from bench.grammar.estimand import Estimate
 from bench.grammar.quantities import Quantity, at_least, by_block, over_starts, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import Parts, as_label, distinguished

@@ -13,7 +13,7 @@ from bench.errors import UsageError
 from bench.experiments.published import ORIGINS
 from bench.grammar.experiment import exists, experiment
 from bench.measurement.validation.cases import all_present
-from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.plan_time import expected_s
 from bench.process import programs
 from bench.run import manifest, stored
 
