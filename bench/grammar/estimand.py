@@ -17,7 +17,7 @@ from bench.text import capitalized
 class Estimate:
     """A value with its interval, of a case or of several.
 
-    interval: whose ends say what the run decides; NaN where they are not known. words, ends: value and interval in
+    interval: its ends say what the run decides; NaN if they are not known. words, ends: value and interval in
     words. base: the label of the case that it is compared with, if it is. cases: the numbers of all cases in it.
     """
 
@@ -67,11 +67,17 @@ class Estimand:
 
 @dataclass(frozen=True)
 class Level:
-    """A quantity of some cases: the median over the starts of each, with their range."""
+    """A quantity of some cases: the median over the starts of each, with their range.
+
+    of: chooses the cases. name: returns what a case is called; by default it is what distinguishes it. For example,
+    the calls per second of the cases with most clients::
+
+        Level(RATE, of=most("clients"))
+    """
 
     quantity: str | Quantity
     of: Chooser = field(default_factory=dict)
-    name: Callable[[Run, int], str] | None = None  # of a case; without it, what distinguishes it
+    name: Callable[[Run, int], str] | None = None
 
     @property
     def words(self) -> str:
