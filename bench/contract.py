@@ -1,6 +1,46 @@
 """The interface between a system's file and the laboratory.
 
-A file in ``bench/systems`` is one system; its stem is the system's name. It defines:
+A file in ``bench/systems`` is one system; its stem is the system's name. This is a whole one; ``Client``
+inherits ``open`` and ``close``, and ``docs/adding-a-system.md`` writes one step by step::
+
+    '''ZeroMQ: REQ and REP sockets.'''
+
+    from dataclasses import dataclass
+
+    import zmq
+
+    from bench.contract import Binding, Service
+    from bench.systems import _client
+
+    TRANSPORTS = ("ipc",)
+    REQUIRES = ("pyzmq",)
+
+
+    @dataclass(frozen=True)
+    class Options:
+        '''None.'''
+
+
+    def serve(binding: Binding, options: Options, service: Service) -> None:
+        server = zmq.Context.instance().socket(zmq.REP)
+        server.bind(binding.endpoint())
+        service.announce(binding.endpoint())
+        while True:
+            server.send(service.answer(server.recv()))
+
+
+    class Client(_client.Client):
+        ERRORS = (zmq.ZMQError,)
+
+        def connect(self) -> None:
+            self.connection = zmq.Context.instance().socket(zmq.REQ)
+            self.connection.connect(str(self.server))
+
+        def call(self, payload: bytes) -> bytes:
+            self.connection.send(payload)
+            return self.connection.recv()
+
+Each file must define:
 
 ===========================  ============================================================================
 the docstring's first line   what the system is: text of legends and of ``bench list``
@@ -37,7 +77,7 @@ Programs, and what must be there before:
 ===========================  ============================================================================
 ``PROGRAMS``                 programs that the router or the server needs, each with its Debian package:
                              ``{"redis-server": "redis-server"}``. Its path is
-                             ``bench.process.pipes.program(name)``. Where one is missing, the system counts as not
+                             ``bench.process.pipes.program(name)``. If one is missing, the system counts as not
                              installed, except for a ``target``
 ``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under,
                              ``python`` being this interpreter. For a program that is not named here it is
@@ -54,8 +94,8 @@ Router:
 ===========================  ============================================================================
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
                              calls ``service.announce(addresses, pids)``, and returns when the router has ended
-``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (without it
-                             for every case of a system with ``route``)
+``ROUTER_OPTION``            the name of a boolean option. The router is started for the cases in which this option is
+                             true; without ``ROUTER_OPTION`` it is started for every case
 ===========================  ============================================================================
 
 Streams:
@@ -97,7 +137,8 @@ Loads that its client does not make:
                              value ``python``, ``Client`` makes the calls
 ``Wire``                     requests and responses as bytes, for the load generator ``wire``, class ``Wire`` below;
                              ``bench/systems/_wire.py`` has a base class
-``FOR_WIRE``                 options, a dictionary, that the load generator ``wire`` needs; others are refused with it
+``FOR_WIRE``                 a dictionary of options with the values for which ``Wire`` knows the bytes. A case of the
+                             load generator ``wire`` with another value is refused
 ``StreamWire``               the streams of a service file as bytes, for ``wire``: class ``StreamWire`` below
 ``Multiplexed``              a connection that carries several calls at once, if the library has one
 ``FOR_MULTIPLEXED``          options, a dictionary, that ``Multiplexed`` needs; others are refused with it
@@ -123,7 +164,7 @@ What a system guarantees of a message is data beside it, in ``guarantees.yaml``:
 ``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there, and in
 another task: a client of a library on anyio enters and leaves it in a task of its own, as ``mcp.py`` does.
 A payload is random bytes that do not compress, of any value, as many as ``payload_bytes`` says, never none; each
-client calls with up to 16 different ones in turn, and compares every reply with its request. The conformance tests send
+client calls with up to 16 different ones in turn, and compares every reply with its request. The contract tests send
 1 B to 2 MB, or ``LARGEST_BYTES``. With a structured message and an option ``codec`` a payload is what the codec
 makes of it.
 For ``inproc``, ``serve`` or the ``Receiver`` runs in a thread of the client's process. A router is a process of its

@@ -1,7 +1,9 @@
-"""Write the gallery: ``python docs/gallery.py``. No notebook runs; everything is drawn from stored runs.
+"""Write the gallery: ``python docs/gallery.py [NAME ...]``. No notebook runs; everything is drawn from stored runs.
 
 ``docs/gallery.md`` shows each notebook with a small picture and its answer, ``docs/examples`` what its stored run
 found: answer, figure, tables, and trust card. Both can be read where the repository is shown, and on the site.
+With NAMEs of reference runs the pages of these notebooks, and of those that have no page yet, are written; the others
+stay as they are.
 """
 
 import io
@@ -10,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -18,7 +20,7 @@ from PIL import Image
 
 from bench.analysis import checks
 from bench.errors import BenchError
-from bench.grammar import claim, figure, tables
+from bench.grammar import claim, figure, result_tables
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run.frames import Run
@@ -57,6 +59,7 @@ FOLDED = """<details><summary>{line}</summary>
 {table}
 
 </details>"""
+ROW = re.compile(r"^\| .*<br>`(\w+)` \|$", re.M)  # of the gallery
 OPEN = 2  # tables of a page, from the first on; the others are folded
 WITHOUT_RUN = "It reads what others measured: it has no stored run of its own."
 
@@ -99,7 +102,7 @@ def page(stem: str, run: Run) -> str:
     about = [part.replace("](../docs/", "](../") for part in introduction[1:] if not part.startswith(("|", "[How"))]
     own = {f"Table: {name.replace('_', ' ')}": shown.table(run, name) for name in shown.tables}
     made = [(line, markdown(frame)) for line, frame in own.items() if len(frame)]
-    card = f"Trust card: checks passed {checks.tally(run)}", markdown(tables.card(checks.check(run)))
+    card = f"Trust card: checks passed {checks.tally(run)}", markdown(result_tables.card(checks.check(run)))
     return paragraphs(
         f"# {question(stem)}",
         *about,
@@ -113,23 +116,30 @@ def page(stem: str, run: Run) -> str:
     )
 
 
-def entries(folder: Path) -> Iterator[str]:
-    """Write the pages and pictures into a folder, and yield each group of the gallery."""
+def entries(folder: Path, rows: Mapping[str, str]) -> Iterator[str]:
+    """Write the pages and pictures into a folder, and yield each group of the gallery.
+
+    rows: those that stay as they are, with their pages, by the names of the notebooks.
+    """
     for heading, stems in GROUPS.items():
-        rows = []
-        for stem in stems:
-            run = run_of(stem)
-            link, answer = f"../notebooks/{stem}.ipynb", WITHOUT_RUN
-            shown = f"[{stem}]({link})"
-            if run is not None:
-                link, answer = f"examples/{stem}.md", _answer(run)
-                shown = f"[![{figure.alt_text(run)}](examples/{stem}-small.png)]({link})"
-                save(picture(figure.whole(run)), PIXELS, folder / f"{stem}.png")
-                first = next(iter(of_run(run).panels))
-                save(picture(figure.panel(run, first)), SMALL_PIXELS, folder / f"{stem}-small.png")
-                (folder / f"{stem}.md").write_text(f"{page(stem, run)}\n", "utf-8")
-            rows.append(f"| {shown} | **[{question(stem)}]({link})**<br>{answer}<br>`{stem}` |")
-        yield "\n".join([f"## {heading}", "", "| | |", "| --- | --- |", *rows])
+        shown = [rows.get(stem) or entry(stem, folder) for stem in stems]
+        yield "\n".join([f"## {heading}", "", "| | |", "| --- | --- |", *shown])
+
+
+def entry(stem: str, folder: Path) -> str:
+    """Write the page and pictures of a notebook into a folder, and print its name; return its row in the gallery."""
+    print(f"docs/examples/{stem}.md", flush=True)
+    run = run_of(stem)
+    link, answer = f"../notebooks/{stem}.ipynb", WITHOUT_RUN
+    shown = f"[{stem}]({link})"
+    if run is not None:
+        link, answer = f"examples/{stem}.md", _answer(run)
+        shown = f"[![{figure.alt_text(run)}](examples/{stem}-small.png)]({link})"
+        save(picture(figure.whole(run)), PIXELS, folder / f"{stem}.png")
+        first = next(iter(of_run(run).panels))
+        save(picture(figure.panel(run, first)), SMALL_PIXELS, folder / f"{stem}-small.png")
+        (folder / f"{stem}.md").write_text(f"{page(stem, run)}\n", "utf-8")
+    return f"| {shown} | **[{question(stem)}]({link})**<br>{answer}<br>`{stem}` |"
 
 
 def _answer(run: Run) -> str:
@@ -141,18 +151,26 @@ def _answer(run: Run) -> str:
     return without_ends.replace("|", "\\|") + more
 
 
-def main() -> None:
-    """Write the gallery and the pages behind it; an error is one line."""
-    folder = paths.home() / "docs" / "examples"
+def unchanged(gallery: str, names: Collection[str]) -> dict[str, str]:
+    """Return the rows of a gallery that stay as they are, by the names of the notebooks: none if no names are given."""
+    rows = {match[1]: match[0] for match in ROW.finditer(gallery)}
+    return {stem: row for stem, row in rows.items() if names and stem not in names}
+
+
+def main(names: Collection[str]) -> None:
+    """Write the gallery and the pages behind it, of some notebooks or (no names) of all; an error is one line."""
+    folder, gallery = paths.home() / "docs" / "examples", paths.home() / "docs" / "gallery.md"
+    rows = unchanged(gallery.read_text("utf-8"), names)
     with tempfile.TemporaryDirectory(dir=folder.parent) as made:  # whoever stops it keeps the pages that were there
         try:
-            groups = list(entries(Path(made)))
+            groups = list(entries(Path(made), rows))
         except BenchError as error:
             sys.exit(f"docs/gallery.py: {error}")
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(made, folder)
-    (paths.home() / "docs" / "gallery.md").write_text("\n".join([LEAD, *(f"{group}\n" for group in groups)]), "utf-8")
+        if not rows:
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+    gallery.write_text("\n".join([LEAD, *(f"{group}\n" for group in groups)]), "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -32,7 +32,7 @@ from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
 from bench.experiments import clients, languages, latency, messages, overview, scaleup
-from bench.grammar import P50, Level, contrast, tables
+from bench.grammar import P50, Level, contrast, result_tables
 from bench.grammar import figure as panels
 from bench.grammar.experiment import of_run
 from bench.grammar.statement import as_markdown
@@ -304,7 +304,7 @@ def results() -> str:
 
 def versions_of(run: Run) -> str:
     """Return the programs and libraries of a run in one sentence."""
-    listed_versions = ", ".join(f"{name} {version}" for name, version in tables.versions(run)["version"].items())
+    listed_versions = ", ".join(f"{name} {version}" for name, version in result_tables.versions(run)["version"].items())
     pinned = "On each occasion the Python libraries were those that `requirements/lab.txt` pins at its revision."
     return f"{listed_versions}. {pinned}"
 
@@ -465,7 +465,7 @@ def limits() -> str:
     if not (paths.reference() / LIMITS / "manifest.json").is_file():
         return ""
     run = reference(LIMITS)
-    frame = tables.limits(run)
+    frame = result_tables.limits(run)
     asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
     others = sorted(set(published_tables.systems(published())) - asked)
     text = LIMITS_TEXT.format(
@@ -489,8 +489,8 @@ def one_run() -> str:
     """Return the levels of overview's reference run; its ratios are those of all occasions."""
     run = reference("overview")
     whole = {
-        "Round trips": tables.calls(run).drop(columns=["payload [B]", "starts", "n", "p99.9"]),
-        "CPU time, context switches, memory": tables.costs(run),
+        "Round trips": result_tables.calls(run).drop(columns=["payload [B]", "starts", "n", "p99.9"]),
+        "CPU time, context switches, memory": result_tables.costs(run),
     }
     parts = []
     for heading, placement in itertools.product(whole, (APART, SHARED)):
@@ -543,7 +543,7 @@ def caution(run: Run) -> str:
 
 def card() -> str:
     """Return the trust card of overview's reference run."""
-    return markdown(tables.card(checks.check(reference("overview"))))
+    return markdown(result_tables.card(checks.check(reference("overview"))))
 
 
 def placement() -> str:
@@ -699,8 +699,9 @@ def filled(document: str, makers: Makers) -> str:
 
 
 def write(documents: Mapping[str, Makers]) -> None:
-    """Write the blocks of each document anew."""
+    """Write the blocks of each document anew, and print its name."""
     for name, makers in documents.items():
+        print(name, flush=True)
         file = paths.home() / name
         file.write_text(filled(file.read_text("utf-8"), makers), "utf-8")
 
@@ -719,23 +720,25 @@ PICTURES: dict[str, tuple[Callable[[], Figure], str, int]] = {  # each with its 
 
 
 def picture(name: str) -> None:
-    """Draw a picture of the documents."""
+    """Draw a picture of the documents, and print its name."""
+    print(name, flush=True)
     draw, title, dpi = PICTURES[name]
     metadata = ratios_picture.provenance(published(), title) if title else {}
     draw().savefig(paths.home() / name, format="png", dpi=dpi, metadata={**metadata, "Software": None})
 
 
 def main() -> None:
-    """Do what is named; an error is one line."""
+    """Do what is named, one after another; an error is one line."""
     commands: dict[str, Callable[[], object]] = {
         "expected": lambda: write(FROM_RUNS),
         "certificate": lambda: write(BY_TESTING),
         "picture": lambda: [picture(name) for name in PICTURES],
     }
     parser = argparse.ArgumentParser(description="Write the parts of the documents that quote measured numbers.")
-    parser.add_argument("what", choices=commands)
+    parser.add_argument("what", choices=commands, nargs="+")
     try:
-        commands[parser.parse_args().what]()
+        for what in parser.parse_args().what:
+            commands[what]()
     except BenchError as error:
         sys.exit(f"docs/write.py: {error}")
 

@@ -4,7 +4,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lint import docstrings, files, glossary, libraries, links, names, notebooks, numbers, scenarios, tree, words
+from lint import (
+    counts,
+    docstrings,
+    files,
+    glossary,
+    libraries,
+    links,
+    names,
+    notebooks,
+    numbers,
+    scenarios,
+    tree,
+    words,
+)
 
 CHECKS = (
     words.check,
@@ -12,6 +25,7 @@ CHECKS = (
     links.check,
     glossary.check,
     notebooks.check,
+    counts.check,
     scenarios.check,
     libraries.check,
     docstrings.check,

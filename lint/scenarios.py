@@ -3,13 +3,12 @@
 A notebook has those of its cell, and those that the table of ``docs/using.md`` gives it.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import yaml
 
-from lint.notebooks import parameters
+from lint.notebooks import listed_parameters, parameters
 from lint.tree import Finding, Tree
 
 
@@ -25,12 +24,6 @@ def check(tree: Tree) -> Iterator[Finding]:
                 yield Finding(name, 1, f"there is no notebook {stem}; name the file <notebook>.<scenario>.yaml")
                 continue
             for parameter in sorted(
-                (yaml.safe_load(text) or {}).keys() - parameters(notebook).keys() - _others(tree, stem)
+                (yaml.safe_load(text) or {}).keys() - parameters(notebook).keys() - listed_parameters(tree, stem)
             ):
                 yield Finding(name, 1, f"{parameter} is no parameter of {stem}.ipynb; set one that it has")
-
-
-def _others(tree: Tree, stem: str) -> set[str]:
-    """Return the parameters of a notebook that its cell does not show."""
-    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w, ]+) \|$", tree.get("docs/using.md", ""), re.M)
-    return {name for name, notebooks in rows if notebooks == "all" or stem in notebooks.split(", ")}

@@ -6,7 +6,9 @@ from lint.__main__ import findings
 from lint.words import RULES, retired
 
 CARD = "\n".join(f"| {row} | text |" for row in ("You will be able to", "You need", "Minutes", "Remember"))
-END = "## Why not more?\n\n## Exercises\n\n1. Take 5 ms.\n\n## What this figure does not show"
+EXERCISES = "\n".join(f"{number}. Take 5 ms." for number in (1, 2, 3))
+END = f"## Why not more?\n\n## Exercises\n\n{EXERCISES}\n\n## What this figure does not show"
+SELF_TEST = 'answer = 2 * 3\nbench.check("fast e1", answer)'
 GOOD = {
     "README.md": "# A\n\n[How](docs/guide.md#how-to-use), [A](#a).\n\n| a | b |\n|---|---|\n| 1 | `\\|` |\n",
     "CONTRIBUTING.md": "`bench/text.py`, `bench/`",
@@ -15,19 +17,29 @@ GOOD = {
     "docs/glossary.md": "### RTT\n\nFrom a request to its reply. (RFC 2681)\n",
     "bench/text.py": '"""Words."""\n\nimport json\n',
     "bench/systems/one.py": "import zmq\n",
-    "bench/experiments/fast.py": "",
+    "bench/experiments/fast.py": "TITLE = 1\n\n\ndef sweep(amount, profile):\n    pass\n",
+    "bench/apps/teaching/course.yaml": "fast e1:\n  answer: 6\n",
+    "docs/teaching/model-answers.md": f"# Answers\n\n## fast\n\n{EXERCISES}\n",
+    "docs/gallery.py": 'GROUPS = {"Start": ("fast",)}\n',
     "data/reference/fast/manifest.json": "{}",
     "papermill_params/fast.first.yaml": "# It shows A.\nprofile: smoke\n",
 }
 
 
-def notebook(first="# How fast?", parameters='profile: str = "class"  # how long', prose="The RTT.", code="run = 1"):
+def notebook(
+    first="# How fast?",
+    parameters='profile: str = "class"  # how long',
+    prose="The RTT.",
+    code="run = 1",
+    self_test=SELF_TEST,
+):
     """Return a notebook with these cells; its links lead to the glossary."""
     sources = [
         ("markdown", f"{first}\n\n{CARD}", []),
         ("code", parameters, ["parameters"]),
         ("markdown", f"{prose}\n[RTT](../docs/glossary.md#rtt)\n\n{END}", []),
         ("code", code, []),
+        ("code", self_test, ["answer"]),
     ]
     cells = [{"cell_type": kind, "source": [text], "metadata": {"tags": tags}} for kind, text, tags in sources]
     return json.dumps({"cells": cells})
@@ -76,7 +88,33 @@ FAULTS = {
     ),
     "a number in a notebook": ("notebooks/fast.ipynb", notebook(prose="\n57 % more"), "cell 3:2: '57 %' is typed"),
     "a term that is not linked": ("notebooks/fast.ipynb", notebook(prose="TLS"), "fast.ipynb:1: tls is not linked"),
-    "no scenario, plan or run": ("notebooks/other.ipynb", notebook(), "data/reference/other/manifest.json is missing"),
+    "an answer of another name": (
+        "notebooks/fast.ipynb",
+        notebook(self_test="a = 2"),
+        "cell 5:1: a cell tagged",
+    ),
+    "a self-test without a judge": (
+        "notebooks/fast.ipynb",
+        notebook(self_test=SELF_TEST.replace("e1", "e2")),
+        "cell 5:1: 'fast e2' has no judge; add it to bench/apps/teaching/course.yaml",
+    ),
+    "an exercise without an answer": (
+        "docs/teaching/model-answers.md",
+        "## fast\n\n1. A.\n3. C.\n",
+        "fast.ipynb:1: exercise 2 has no answer in docs/teaching/model-answers.md",
+    ),
+    "a parameter that is not shown": (
+        "bench/experiments/fast.py",
+        "def sweep(amount, size):\n    pass\n",
+        "fast.ipynb:1: the parameter size is not shown",
+    ),
+    "an experiment without a notebook": ("bench/experiments/slow.py", "TITLE = 1", "notebooks/slow.ipynb is missing"),
+    "a number of systems": ("docs/guide.md", "## How to use\n\n2 systems", "guide.md:3: '2 systems': write 1"),
+    "a number of notebooks": (
+        "docs/guide.md",
+        "## How to use\n2 questions, 1 of them with stored answers",
+        "guide.md:2: '2 questions, 1 of them with stored answers': write 1 and 1",
+    ),
 }
 
 
@@ -84,6 +122,18 @@ def test_each_fault_is_found_where_it_stands():
     found_instead = {kind: lint(**{name: text}) for kind, (name, text, _) in FAULTS.items()}
     missed = [kind for kind, (*_, wanted) in FAULTS.items() if not any(wanted in one for one in found_instead[kind])]
     assert {kind: found_instead[kind] for kind in missed} == {}
+
+
+def test_all_that_a_new_notebook_lacks_is_found_at_once():
+    lacking = lint(**{"notebooks/other.ipynb": notebook()})
+    for missing in (
+        "bench/experiments/other.py is missing",
+        "data/reference/other/manifest.json is missing",
+        "it has no place in the gallery; add 'other'",
+        "no scenario; add papermill_params/other.",
+        "exercise 3 has no answer in docs/teaching/model-answers.md; write it below ## other",
+    ):
+        assert any(one.startswith("notebooks/other.ipynb:1: ") and missing in one for one in lacking), missing
 
 
 def test_each_retired_use_is_found_and_the_standard_term_is_named():

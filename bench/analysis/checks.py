@@ -29,8 +29,8 @@ from bench.errors import BENCH, DataError
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run import requests, start_values
 from bench.run.frames import P50, Run, number_of, once_per_run
-from bench.run.reply_streams import FIRST
-from bench.run.reply_streams import LOAD as REPLY_STREAM
+from bench.run.reply_stream_times import FIRST
+from bench.run.reply_stream_times import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.stats.intervals import Interval

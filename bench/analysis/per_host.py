@@ -10,7 +10,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis.resources import MOST_OTHERS, cpus_of, starts_of_host, used_by_all
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS, Check
-from bench.run import reply_streams
+from bench.run import reply_stream_times
 from bench.run.frames import Run, column, number_of
 from bench.run.merging import ALONE, LATENCY, POOLED, Merged
 from bench.stats.intervals import Interval
@@ -169,8 +169,10 @@ def highest(run: Run, case: int) -> float:
     Of reply streams that of their gaps.
     """
     row = run.cases.loc[case]
-    if run.case(case).load == reply_streams.LOAD:
-        medians = {p: run.over_starts(case, reply_streams.column("gap", p)).middle for p in reply_streams.QUANTILES}
+    if run.case(case).load == reply_stream_times.LOAD:
+        medians = {
+            p: run.over_starts(case, reply_stream_times.column("gap", p)).middle for p in reply_stream_times.QUANTILES
+        }
         return max((p for p, median in medians.items() if not math.isnan(median)), default=0.5)
     instead = HEADLINE if row["n"] >= stats.needed_samples(HEADLINE) else 0.5
     return max((p for p in stats.QUANTILES if not math.isnan(row[column(p)])), default=instead)

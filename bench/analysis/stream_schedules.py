@@ -10,9 +10,9 @@ import pandas as pd
 from bench import stats
 from bench.analysis.resources import crowded, full, resources
 from bench.analysis.stalls import DELAY_S
-from bench.run import reply_streams
+from bench.run import reply_stream_times
 from bench.run.frames import Run, number_of, once_per_run
-from bench.run.reply_streams import column
+from bench.run.reply_stream_times import column
 
 DELAY_NS = 1e9 * DELAY_S  # a delayed acknowledgement comes this late, or up to a quarter more
 MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
@@ -21,7 +21,7 @@ MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late wh
 @once_per_run
 def paced(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with paced streams: of each system its first transport and options."""
-    cases = run.cases_with(load=reply_streams.LOAD).query("gap_us > 0")
+    cases = run.cases_with(load=reply_stream_times.LOAD).query("gap_us > 0")
     way = cases["transport"] + cases["options"]
     return cases[way == way.groupby(cases["system"]).transform("first")]
 
@@ -29,13 +29,13 @@ def paced(run: Run) -> pd.DataFrame:
 @once_per_run
 def unpaced(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with streams that are not paced."""
-    return run.cases_with(load=reply_streams.LOAD).query("gap_us == 0 and replies > 0")
+    return run.cases_with(load=reply_stream_times.LOAD).query("gap_us == 0 and replies > 0")
 
 
 @once_per_run
 def services(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with streams of users' services, whose schedule is not known."""
-    return run.cases_with(load=reply_streams.LOAD).query("replies == 0")
+    return run.cases_with(load=reply_stream_times.LOAD).query("replies == 0")
 
 
 def with_first(run: Run) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def has_p90(run: Run, case: int, time: str) -> bool:
 
 def unevenness(run: Run, case: int) -> "np.ndarray[Any, Any]":
     """Return how far each gap of a paced case is from the planned one, in us, shape (gaps,)."""
-    rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
+    rows = reply_stream_times.gaps(run.replies[run.replies["case"] == case])
     return np.asarray(np.abs(rows["gap_ns"].to_numpy() / 1e3 - run.case(case).gap_us))
 
 
@@ -154,7 +154,7 @@ class Lateness:
 @once_per_run
 def lateness(run: Run, case: int) -> Lateness:
     """Return where the replies of a case are late."""
-    rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
+    rows = reply_stream_times.gaps(run.replies[run.replies["case"] == case])
     times_us = {name: rows[f"{name}_ns"].to_numpy() / 1e3 for name in ("pacing", "transit")}
     both = {
         name: (stats.quantile(values, 0.5), stats.quantile(values, 0.9) if has_p90(run, case, name) else math.nan)

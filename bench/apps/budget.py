@@ -6,7 +6,7 @@ from dataclasses import replace
 from bench import stats
 from bench.analysis.comparison import MARGIN, Comparison
 from bench.errors import UsageError
-from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.plan_time import expected_s
 from bench.plan import parameters
 from bench.plan.plan import Plan
 from bench.run.frames import Run

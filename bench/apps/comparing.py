@@ -18,7 +18,7 @@ from bench.experiments.compare import AGAIN, A, B
 from bench.grammar import precision
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, trace
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.measurement.validation.cases import COMPARED
 from bench.measurement.validation.sources import taking_part
 from bench.plan import parameters as params
@@ -126,8 +126,8 @@ def _measured(plan: Plan, parameters: Mapping[str, str], say: Callable[[str], No
     is_resumed = params.flag(parameters.get("resume", False), "resume")
     if "budget_s" in parameters:
         plan = budget.spend(plan, parameters["budget_s"])
-    estimate.refuse_too_long(plan)
-    say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
+    plan_time.refuse_too_long(plan)
+    say(f"{case.system} over {case.transport}: {plan_time.described(plan)}")
     unfinished = stored.unfinished(plan) if is_resumed else None
     folder = unfinished or stored.create(plan, runner.facts(plan))
     with growing.terminal_or(say) as show:

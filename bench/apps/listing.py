@@ -135,9 +135,9 @@ def run_text(name: str) -> str:
     """Return a run's plan, machine, checks and results."""
     from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
-    from bench.grammar import tables
+    from bench.grammar import result_tables
     from bench.grammar.experiment import of_run
-    from bench.measurement.validation.estimate import described
+    from bench.measurement.validation.plan_time import described
     from bench.run.frames import Run
 
     run = Run(stored.find(name))
@@ -154,7 +154,7 @@ def run_text(name: str) -> str:
     ]
     lines += [f"kept although  {missed}" for missed in manifest.get("kept_although", [])]
     lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]
-    frames = [frame.to_string() for frame in tables.results(run)]
+    frames = [frame.to_string() for frame in result_tables.results(run)]
     return "\n\n".join(["\n".join(lines), *frames, unmarked(of_run(run).conclusion(run))])
 
 

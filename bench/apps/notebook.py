@@ -18,13 +18,13 @@ from bench.analysis import checks, earlier, trust_card
 from bench.apps import budget, code, growing, listing, repeat
 from bench.apps.teaching.predictions import require
 from bench.errors import BENCH, UsageError
-from bench.grammar import claim, distinct, precision, tables
+from bench.grammar import claim, distinct, precision, result_tables
 from bench.grammar import figure as figures
 from bench.grammar.display import show_figure, show_frame, show_saved, table_html
 from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
 from bench.grammar.method import absent, measured
 from bench.measurement import capacity_search, runner
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan import confirmation, hosts, paths
 from bench.plan.case import Case
@@ -59,8 +59,8 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
             raise UsageError("budget_s chooses starts: give one of them, not both")
         plan = budget.spend(plan, budget_s)
     require(plan, predicted)
-    estimate.refuse_too_long(plan)
-    print(estimate.described(plan), flush=True)
+    plan_time.refuse_too_long(plan)
+    print(plan_time.described(plan), flush=True)
     show_hosts(plan)
     return _judged(_run(plan, _to_resume(plan) if is_resumed else None, parameters | {"budget_s": budget_s}))
 
@@ -106,7 +106,7 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     is_fixed = rule.name == confirmation.FIXED
     what = f"Starts at {case.offered_per_s:,.0f}/s" if is_fixed else "Search for the highest rate"
     print(
-        f"{what} with {goal}, {case.system} {case.transport}: {expected}: about {estimate.expected_s(plan):.0f} s",
+        f"{what} with {goal}, {case.system} {case.transport}: {expected}: about {plan_time.expected_s(plan):.0f} s",
         flush=True,
     )
     if rule.requests:
@@ -127,7 +127,7 @@ def show_hosts(plan: Plan) -> None:
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:
     folder = unfinished or stored.create(plan, runner.facts(plan) | runner.asked(parameters))
-    with progress(folder, estimate.expected_s(plan)) as step:
+    with progress(folder, plan_time.expected_s(plan)) as step:
         runner.run(plan, folder, progress=step, width=precision.half_width)
     run = Run(folder)
     if plan.until_width:
@@ -151,7 +151,7 @@ def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None, pr
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
     require(run.plan, predicted)
-    what = estimate.described(run.plan)
+    what = plan_time.described(run.plan)
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
@@ -214,13 +214,15 @@ def trust(run: Run) -> None:
     """
     outcomes = checks.check(run)
     again = [check for check in [earlier.replication(run)] if check and check.verdict != trust_card.NOTHING]
-    display(Folded(trust_card.tally(outcomes).line, table_html(tables.card([*outcomes, *again]), wrap=True)))
+    display(Folded(trust_card.tally(outcomes).line, table_html(result_tables.card([*outcomes, *again]), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:
     """Show how the run was measured; folded plan, versions and timed code, of its first system or the one named."""
     display(Markdown(measured(run)))
-    display(Folded("Plan", table_html(tables.plan(run))), Folded("Versions", table_html(tables.versions(run))))
+    display(
+        Folded("Plan", table_html(result_tables.plan(run))), Folded("Versions", table_html(result_tables.versions(run)))
+    )
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):
         print(f"{absent} cannot be imported here, so its call is not shown: {BENCH} list")
@@ -231,10 +233,10 @@ def method(run: Run, system: str = "") -> None:
 
 
 def table(run: Run, *names: str) -> None:
-    """Show tables by name, of the notebook's own or of ``bench.grammar.tables``; or all results that there are."""
+    """Show tables by name, of the notebook or of ``bench.grammar.result_tables``; without a name all results."""
     own = of_run(run)
-    named = [own.table(run, name) if name in own.tables else getattr(tables, name)(run) for name in names]
-    for frame in named or tables.results(run):
+    named = [own.table(run, name) if name in own.tables else getattr(result_tables, name)(run) for name in names]
+    for frame in named or result_tables.results(run):
         if len(frame):
             show_frame(frame)
 
@@ -247,9 +249,9 @@ def show(run: Run, *panels: str) -> None:
 
 
 def tell(run: Run) -> None:
-    """Show the claims that the run tests: what is expected, what was measured, and the verdict."""
+    """Show the claims that the run tests: what is expected, what was measured, and with enough starts the verdict."""
     if reason := of_run(run).why_no_conclusion(run):
-        display(Markdown(reason))
+        display(Markdown(paragraphs(reason, of_run(run).claims_not_judged(run))))
     elif len(frame := claim.table(run, of_run(run).claims)):
         show_frame(frame)
 

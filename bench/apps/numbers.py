@@ -9,9 +9,9 @@ from bench.analysis import checks, quantiles, request_mix
 from bench.analysis.comparison import QUANTITIES
 from bench.grammar import precision
 from bench.grammar.experiment import of_run
-from bench.measurement.validation.estimate import described
+from bench.measurement.validation.plan_time import described
 from bench.plan.case import Case
-from bench.run import reply_streams, requests
+from bench.run import reply_stream_times, requests
 from bench.run.frames import NUMBERS, Run, column, number_of
 from bench.text import unmarked
 
@@ -81,8 +81,8 @@ def factors(case: Case) -> Record:
 def values(run: Run, number: int) -> dict[str, Record]:
     """Return the numbers of a case that are known, by their columns in ``Run.cases``; response times of open loads."""
     names = [name for name in NUMBERS if "_response_" not in name or run.case(number).is_paced]
-    if run.case(number).load == reply_streams.LOAD:
-        names += reply_streams.COLUMNS
+    if run.case(number).load == reply_stream_times.LOAD:
+        names += reply_stream_times.COLUMNS
     return known({name: spread(run.over_starts(number, name)) for name in dict.fromkeys(names)})
 
 

@@ -1,6 +1,7 @@
 """The committed runs behind ``-p source reference``: measured, accepted or repeated, and kept."""
 
 import functools
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from bench.run.frames import Run
 
 Say = Callable[[str], None]
 TRIES = 3
+MOST_BYTES = 9_000_000  # of a run as it is kept: everyone who clones the repository gets all of them
+LARGER = {"overview": 15_000_000}  # it has every system
 PARAMETERS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
 
@@ -40,6 +43,7 @@ def renew(names: Iterable[str], although: bool, say: Say) -> None:
 
     One that is not accepted is measured again; of three the best is kept, and its manifest says what it misses.
     UsageError on a revision that is not clean, whose numbers no checkout can repeat, unless they are kept ``although``.
+    DataError for a run that is too large to be kept, after its first measurement.
     """
     chosen = params.names(list(names) or "all", "notebook", list(PARAMETERS))
     if git_revision()["dirty"] is not False and not although:
@@ -48,7 +52,7 @@ def renew(names: Iterable[str], although: bool, say: Say) -> None:
             "runs all the same with --although"
         )
     for name in chosen:
-        best = best_of(functools.partial(measured, name, say), say)
+        best = best_of(functools.partial(small, name, say), say)
         kept = stored.keep(best.run.folder, paths.reference() / name, best.misses)
         say(f"{name}: kept in {paths.shown(kept.path)}{although_text(best.misses)}")
 
@@ -63,6 +67,29 @@ def best_of(measure: Callable[[], Run], say: Say) -> Try:
             return tries[-1]
         say(f"{run.id}, try {number} of {TRIES}: {'; '.join(tries[-1].misses)}")
     return min(tries, key=lambda attempt: attempt.rank)
+
+
+def small(name: str, say: Say) -> Run:
+    """Measure a reference run and return it; DataError if it is larger than a kept run may be."""
+    run = measured(name, say)
+    with tempfile.TemporaryDirectory() as folder:
+        size = size_of(stored.keep(run.folder, Path(folder, "kept")).path)
+    if size > (most := most_bytes(name)):
+        raise DataError(
+            f"{name}: the run takes {size / 1e6:.1f} MB, and a reference run at most {most / 1e6:g} MB; give it "
+            "shorter windows (window_s) or fewer starts (starts) in bench/apps/reference_runs.yaml"
+        )
+    return run
+
+
+def size_of(folder: Path) -> int:
+    """Return the size of a kept run, in bytes."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def most_bytes(name: str) -> int:
+    """Return how many bytes the reference run of a notebook or scenario may take."""
+    return LARGER.get(name, MOST_BYTES)
 
 
 def measured(name: str, say: Say) -> Run:

@@ -21,7 +21,7 @@ from bench.errors import DataError, UsageError
 from bench.grammar.experiment import OF_A_RUN, exists, experiment
 from bench.measurement import routers
 from bench.measurement.machine import machine_id
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.plan import documents, paths
 from bench.plan.plan import Plan
 from bench.run import stored
@@ -125,7 +125,7 @@ def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float,
     done = occasions_here(plans)
     if done:
         say(f"Already here: {counted(len(done), 'occasion')} of this plan; wanted: {wanted}")
-    estimate.refuse_too_long(plan)
+    plan_time.refuse_too_long(plan)
     if wanted > 1 and not apart_s and len(done) < wanted:
         say("Occasions should be hours apart (--apart 3h): those of one hour share the state of the machine")
     routers.make_environments(plan.cases, say)

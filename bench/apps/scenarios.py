@@ -84,6 +84,12 @@ def _unknown(name: str) -> UsageError:
     of_notebook = [scenario for scenario in files() if scenario.startswith(f"{notebook}.")]
     if dot and of_notebook:
         return unknown("scenario", name, of_notebook)
+    from bench.grammar.experiment import exists  # slow to import, and not needed for a list
+
+    if exists(name):
+        return UsageError(
+            f"bench/experiments/{name}.py has no notebook: write notebooks/{name}.ipynb (docs/adding-a-notebook.md)"
+        )
     return UsageError(f"{unknown('notebook', name, notebooks())} ({WHERE})")
 
 

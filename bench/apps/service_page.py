@@ -13,7 +13,7 @@ from bench.analysis import checks, stalls, trust_card
 from bench.apps import notebook, numbers
 from bench.errors import BENCH, UsageError
 from bench.grammar import figure as panels
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import of_run
 from bench.grammar.markup import as_html, png, table, template
 from bench.grammar.method import measured
@@ -167,8 +167,8 @@ def _html(name: str, *runs: Run) -> str:
             "conclusion": as_html(conclusion(run)),
             "alt": panels.alt_text(run),
             "png": base64.b64encode(png(panels.whole(run), 100)).decode(),
-            "card": table(tables.card(checks.check(run)), border=0),
-            "tables": [table(frame, border=0) for frame in tables.results(run)],
+            "card": table(result_tables.card(checks.check(run)), border=0),
+            "tables": [table(frame, border=0) for frame in result_tables.results(run)],
             "measured": measured(run),
         }
         for run in runs

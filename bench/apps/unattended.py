@@ -22,7 +22,7 @@ from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
 from bench.grammar.experiment import OF_A_RUN, exists, experiment, refuse_unknown
 from bench.measurement import routers
-from bench.measurement.validation import cases, estimate
+from bench.measurement.validation import cases, plan_time
 from bench.plan import paths
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
@@ -59,7 +59,7 @@ def execute(
     ]
     subjects = [replace(subject, parameters=_checked(subject.parameters)) for subject in subjects]
     if is_agreed:
-        os.environ[estimate.AGREED] = "1"  # the kernels see it
+        os.environ[plan_time.AGREED] = "1"  # the kernels see it
     for number, subject in enumerate(subjects, 1):
         name, is_drawn = subject.name, _say_what_is_drawn(subject, say)
         if number == 1:
@@ -221,8 +221,8 @@ def _seconds(plan: Plan | None, budget_s: object) -> float:
         return REST_S
     if budget_s is not None:
         return positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
-    estimate.refuse_too_long(plan)
-    return estimate.expected_s(plan) + REST_S
+    plan_time.refuse_too_long(plan)
+    return plan_time.expected_s(plan) + REST_S
 
 
 @contextlib.contextmanager

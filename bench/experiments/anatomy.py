@@ -47,7 +47,7 @@ MOST_NAMED = 3  # rows of a case that the answer names
 LEAST_COUNT = 0.05  # per call: what is rarer belongs to no call
 
 
-@as_sweep(omits=("hosts", "until_width"), alike=WAY, blocks_s=24)
+@as_sweep(omits=("hosts", "until_width"), in_common=WAY, blocks_s=24)
 def sweep(
     amount: InTurns,
     system: Systems = "[zeromq, grpc_sync]",

@@ -45,7 +45,7 @@ from bench.grammar.axes import (
 from bench.grammar.statement import Statement
 from bench.grammar.sweep import Bytes, Count, Options, OwnEngine, Rate, as_sweep
 from bench.grammar.table import as_table
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.measurement.validation.amount import OnHosts
 from bench.measurement.validation.cases import one_way
 from bench.measurement.validation.profiles import PROFILES
@@ -118,7 +118,7 @@ def sweep(
     )
     window_s = amount.window_s or profile.window_s
     planned = replace(amount, starts=starts, window_s=window_s).plan("capacity", [case])
-    return replace(planned, window_s=estimate.whole_replays_s(case, planned.window_s))
+    return replace(planned, window_s=plan_time.whole_replays_s(case, planned.window_s))
 
 
 def evidence(run: Run) -> int:

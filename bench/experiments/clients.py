@@ -11,7 +11,7 @@ from bench.errors import UsageError
 from bench.experiments.published import GREETER, greeter_lines
 from bench.grammar import CPU, P50, RATE, Claim, Contrast, CpuBars, Curve, Estimate, Level, Lines, Model, Table, most
 from bench.grammar.axes import GREY, log_axis, look, name_rows, range_row
-from bench.grammar.estimate import of_interval
+from bench.grammar.estimand import of_interval
 from bench.grammar.quantities import per_start
 from bench.grammar.sweep import Bytes, Counts, Options, OwnEngine, as_sweep
 from bench.measurement.validation.amount import OnHosts

@@ -25,9 +25,9 @@ from bench.grammar.axes import (
     times_of,
 )
 from bench.grammar.contrast import ratio_estimate
+from bench.grammar.result_tables import has_own_requests
 from bench.grammar.sweep import Bytes, as_sweep
 from bench.grammar.table import as_table
-from bench.grammar.tables import has_own_requests
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import case_of
 from bench.plan.case import Case

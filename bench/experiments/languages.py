@@ -174,7 +174,7 @@ class LanguagesSweep(Sweep):
         return super().plan(notebook, {**arguments, **changed})
 
 
-sweep = LanguagesSweep(cases, skips_missing=True, omits=("hosts",), alike=WAY)
+sweep = LanguagesSweep(cases, skips_missing=True, omits=("hosts",), in_common=WAY)
 
 
 def crosses(run: Run, among: Sequence[int]) -> list[int]:

@@ -51,7 +51,7 @@ Codecs = Annotated[Any, lambda value, name: parameters.names(value, name, codecs
 Transport = Annotated[Any, lambda value, name: parameters.one_name(value, name, ("ipc", "tcp"))]
 
 
-@as_sweep(class_s=CLASS_S, alike=("system", "payload_bytes"), omits=("hosts",))
+@as_sweep(class_s=CLASS_S, in_common=("system", "payload_bytes"), omits=("hosts",))
 def sweep(
     amount: InTurns,
     message: object = "items",

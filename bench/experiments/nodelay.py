@@ -25,7 +25,7 @@ from bench.grammar.axes import (
     needed,
 )
 from bench.grammar.choose import alike, chosen
-from bench.grammar.estimate import of_interval
+from bench.grammar.estimand import of_interval
 from bench.grammar.quantities import by_block, two_decimals
 from bench.grammar.sweep import as_sweep
 from bench.measurement.validation.amount import Placed

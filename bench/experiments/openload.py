@@ -38,7 +38,7 @@ from bench.grammar.axes import (
     log_axis,
     needed,
 )
-from bench.grammar.estimate import of_spread
+from bench.grammar.estimand import of_spread
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
 from bench.grammar.table import as_table, with_ends
 from bench.measurement.validation.amount import OnHosts

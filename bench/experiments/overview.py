@@ -55,7 +55,7 @@ ROWS, EACH = 18, 0.3  # rows that fit into the usual height of a figure, and inc
 APART = 0.17  # of a row: one client above, two below
 
 
-@as_sweep(omits=("placement",), alike=("transport", "placement"), blocks_s=140.0)  # about fifteen blocks of all
+@as_sweep(omits=("placement",), in_common=("transport", "placement"), blocks_s=140.0)  # about fifteen blocks of all
 def sweep(
     amount: InTurns,
     system: object = "all",

@@ -16,7 +16,7 @@ TITLE = "How does CPU placement change the round-trip time?"
 WAY = ("system", "transport")
 
 
-@as_sweep(omits=("placement", "hosts"), alike=WAY)
+@as_sweep(omits=("placement", "hosts"), in_common=WAY)
 def sweep(
     amount: InTurns, system: Systems = "zeromq", transport: object = "[ipc, tcp]", payload_bytes: Bytes = 1000
 ) -> Iterator[Case]:

@@ -57,7 +57,7 @@ from bench.plan import replies as limits
 from bench.plan.case import MOST_STREAMS, Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run, number_of, numbered
-from bench.run.reply_streams import FIRST, LOAD, column
+from bench.run.reply_stream_times import FIRST, LOAD, column
 from bench.stats.intervals import Interval, paired_shift
 from bench.text import counted, duration, listed, quantity
 

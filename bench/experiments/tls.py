@@ -66,7 +66,7 @@ Encrypting = Annotated[
 Opened = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_OPENED)]
 
 
-@as_sweep(omits=("hosts",), alike=(*WAY, "payload_bytes"), blocks_s=BLOCKS_S)
+@as_sweep(omits=("hosts",), in_common=(*WAY, "payload_bytes"), blocks_s=BLOCKS_S)
 def sweep(
     amount: InTurns,
     system: Encrypting = ("sockets", "http_stdlib", "grpc_sync", "zeromq"),

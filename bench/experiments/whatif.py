@@ -65,7 +65,12 @@ WAY = ("system", "transport")
 __all__ = ["why_not"]  # as of anatomy: who cannot trace calls is shown the reference run
 
 
-@as_sweep(omits=("hosts", "until_width"), alike=WAY, blocks_s=48, windows_s={"class": 0.04})  # two slices in a block
+@as_sweep(
+    omits=("hosts", "until_width"),
+    in_common=WAY,
+    blocks_s=48,
+    windows_s={"class": 0.04},  # two slices in a block
+)
 def sweep(
     amount: InTurns,
     system: Systems = "[grpc_cpp, http_asgi]",

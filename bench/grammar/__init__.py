@@ -3,8 +3,7 @@
 from bench.grammar.choose import alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
-from bench.grammar.estimand import Estimand, Level
-from bench.grammar.estimate import Estimate, of_interval, of_spread
+from bench.grammar.estimand import Estimand, Estimate, Level, of_interval, of_spread
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
 from bench.grammar.quantities import CPU, MESSAGES, RATE, Quantity, over_starts, per_start

@@ -104,7 +104,7 @@ def style() -> Iterator[None]:
 
 
 def finish(row: Any, *panels: Axes) -> None:
-    """Wrap what is too wide for its panel, and put legends below, where they cover no data.
+    """Wrap what is too wide for its panel, and put legends below, so that they cover no data.
 
     The panels of a row whose legends have the same labels share one. The row and each panel have a figure, or
     subfigure, for themselves: the layout engine gives legends room.
@@ -232,7 +232,7 @@ def draw_spreads(
 ) -> None:
     """Draw medians as a line, with the range over starts as a band.
 
-    Where the starts have two levels, each has a marker, and the line is broken: no start is between them.
+    If the starts have two levels, each has a marker, and the line is broken: no start is between them.
     """
     at, middles = list(x), [spread.middle if spread.levels is None else math.nan for spread in spreads]
     axes.plot(at, middles, line, color=drawn.colour, marker=drawn.marker, ms=6, lw=1.8, label=label)
@@ -249,7 +249,7 @@ def band_words(spreads: Iterable[stats.Spread]) -> str:
 
 
 def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
-    """Draw a range over starts as a band; where both neighbours have none, as a short one."""
+    """Draw a range over starts as a band; if both neighbours have none, as a short one."""
     axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
     at, ends = np.asarray(x, float), np.array([low, high], float)
     is_known = np.pad(np.isfinite(ends).all(axis=0), 1)
@@ -262,7 +262,7 @@ class EmptyError(Exception):
 
 
 def needed(items: Items | None, why: str) -> Items:
-    """Return what a panel draws; EmptyError with the reason where there is nothing."""
+    """Return what a panel draws; EmptyError with the reason if there is nothing."""
     if items is None or not len(items):
         raise EmptyError(why)
     return items
@@ -270,7 +270,7 @@ def needed(items: Items | None, why: str) -> Items:
 
 @contextmanager
 def explaining_emptiness(axes: Axes) -> Iterator[None]:
-    """Write into a panel why it is empty, where what draws it finds nothing to draw."""
+    """Write into a panel why it is empty, if there is nothing to draw."""
     try:
         yield
     except EmptyError as empty:
@@ -384,7 +384,7 @@ def separate_rows(axes: Axes, edges: Iterable[float]) -> None:
 
 
 def ratio_text(ratio: Interval) -> str:
-    """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
+    """Return a ratio of two cases with its interval if it has one: "× 1.53 [1.40, 1.66]"."""
     return "" if math.isnan(ratio.middle) else f"× {ratio_with_ends(ratio)}"
 
 

@@ -24,7 +24,7 @@ def shown(run: Run) -> list[Run]:
 def borrowed(run: Run) -> Run | None:
     """Return the part of the notebook's reference run whose systems a run lists as absent.
 
-    None where there is no such part, where the parameters ask for other cases than the reference run has, and for the
+    None if there is no such part, if the parameters ask for other cases than the reference run has, and for the
     reference run itself.
     """
     if not run.plan.absent:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from bench.grammar.estimate import Estimate
+from bench.grammar.estimand import Estimate
 from bench.run.frames import Run
 from bench.stats import Spread
 from bench.stats.intervals import Interval
-from bench.text import few, paragraphs
+from bench.text import counted, few, paragraphs
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
 AGAINST = "**Contradicted by this run**"
@@ -28,13 +28,17 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """That an estimand is above a limit, or at most at it, for every case that it is of.
+    """The claim that an estimand is above a limit, or at most at it, for each of its cases.
 
-    A claim holds of a case if the whole interval is on its side of the limit, and is contradicted if the whole interval
-    is on the other one: of data without a difference that happens in 2.5 % of the cases each. The claim as a whole
-    holds if it does of every case (an intersection-union test, which needs no correction for their number); one case
-    that contradicts it is enough against it. limit: a number in ``unit``, or what a run predicts; None: nothing is
-    claimed of it.
+    For example, that a call over tcp takes longer, with the contrast ``over_tcp``::
+
+        Claim("a call over tcp takes longer than over ipc", over_tcp, above=1)
+
+    The claim holds for a case if the whole interval is on its side of the limit, and is contradicted if the whole
+    interval is on the other side; each happens in 2.5 % of the cases if there is no difference. It holds as a whole if
+    it holds for every case (an intersection-union test, which needs no correction for their number). One case that
+    contradicts it is enough against it. above, at_most: a number in ``unit``, or a function of the run that predicts
+    it; if that returns None, nothing is claimed of this run.
     """
 
     text: str
@@ -44,7 +48,7 @@ class Claim:
     unit: str = ""
 
     def verdicts(self, run: Run) -> list[Verdict]:
-        """Return what a run says of each estimate; nothing where it has none, or no limit."""
+        """Return what a run says of each estimate; nothing if it has none, or no limit."""
         asked = self.at_most if self.above is None else self.above
         limit = asked(run) if callable(asked) else asked
         if limit is None:
@@ -66,7 +70,7 @@ class Claim:
         return f"{'at most' if self.above is None else 'above'} {limit:.3g} {self.unit}".rstrip()
 
     def sentence(self, run: Run) -> str:
-        """Return the claim with its verdict and the estimates that decide it; "" where nothing was measured."""
+        """Return the claim with its verdict and the estimates that decide it; "" if nothing was measured."""
         return self.in_words(self.verdicts(run))
 
     def in_words(self, verdicts: Sequence[Verdict]) -> str:
@@ -85,17 +89,27 @@ class Claim:
         return ""
 
 
+def not_judged(run: Run, claims: Iterable[Claim], starts: int) -> str:
+    """Return as Markdown the claims of a run with too few starts: what is expected and measured, and no verdict."""
+    items = []
+    for claim in claims:
+        if verdicts := claim.verdicts(run):
+            expected, measured = claim.relation(verdicts[0].limit), _values(verdicts, lambda estimate: estimate.words)
+            items.append(f"- {claim.text}. Expected: {expected}; measured: {measured}.")
+    return paragraphs(f"Claims, not judged from {counted(starts, 'start')}:", "\n".join(items)) if items else ""
+
+
 def _whole(verdicts: Sequence[Verdict]) -> str:
     words = {verdict.word for verdict in verdicts}
     return CONTRADICTED if CONTRADICTED in words else HOLDS if words == {HOLDS} else UNDECIDED
 
 
-def _values(verdicts: Sequence[Verdict]) -> str:
-    """Return each subject with its estimate; with the bases, too, where a subject alone does not name one ratio."""
+def _values(verdicts: Sequence[Verdict], text: Callable[[Estimate], str] = str) -> str:
+    """Return each subject with its estimate; with the bases, too, if a subject alone does not name one ratio."""
     estimates = [verdict.estimate for verdict in verdicts]
     are_alike = len({estimate.subject for estimate in estimates}) < len(estimates)
     names = [f" divided by {estimate.base}" if are_alike and estimate.base else "" for estimate in estimates]
-    return few([f"{estimate.subject}{base}: {estimate}" for estimate, base in zip(estimates, names, strict=True)])
+    return few([f"{estimate.subject}{base}: {text(estimate)}" for estimate, base in zip(estimates, names, strict=True)])
 
 
 def _distance(verdict: Verdict) -> float:

@@ -1,4 +1,4 @@
-"""Contrasts: a quantity of some cases divided by that of another case; one estimator wherever a ratio is shown."""
+"""Contrasts: a quantity of some cases divided by that of another case; one estimator for every ratio that is shown."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import pandas as pd
 from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES, effect, ratio_of
 from bench.grammar.choose import Chooser, Factor, alike, chosen
-from bench.grammar.estimate import Estimate
+from bench.grammar.estimand import Estimate
 from bench.grammar.quantities import Quantity, at_least, by_block, over_starts, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import Parts, as_label, distinguished
@@ -71,8 +71,11 @@ class Ratio:
 class Contrast:
     """A quantity of the cases that ``of`` chooses, divided by that of the first case that ``over`` chooses.
 
-    quantity: a column of ``Run.starts``, or one with values of its own. by: factors whose values the cases of a ratio
-    have in common; each combination of values has ratios of its own. where: the cases that are looked at.
+    quantity: a column of ``Run.starts``, or a ``Quantity``. by: factors that have the same values for both cases of a
+    ratio; each combination of values has ratios of its own. where: chooses the cases that take part; all by default.
+    For example, the median RTT over tcp divided by that over ipc, for each system::
+
+        Contrast(P50, of={"transport": "tcp"}, over={"transport": "ipc"}, by=("system",))
     """
 
     quantity: str | Quantity
@@ -98,7 +101,7 @@ class Contrast:
         return [estimate_of(run, quotient) for quotient in self.ratios(run)]
 
     def statements(self, run: Run) -> list[Statement]:
-        """Return the ratios, each with the two medians where these have about the same ratio."""
+        """Return the ratios, each with the two medians if these have about the same ratio."""
         return [_together(run, group) for group in _groups(run, self.ratios(run))]
 
 
@@ -130,7 +133,7 @@ def _common(run: Run, quotient: Ratio) -> Parts:
 
 
 def _groups(run: Run, ratios: Sequence[Ratio]) -> list[list[Ratio]]:
-    """Return the ratios of one run that have their base in common; or, where all have bases of their own, a change."""
+    """Return the ratios of one run that have their base in common; or, if each has a base of its own, a change."""
     bases = {quotient.base for quotient in ratios}
     groups: dict[object, list[Ratio]] = {}
     for quotient in ratios:
@@ -223,7 +226,7 @@ NEAR = 1.02  # times a ratio that the quotient of the medians beside it may be: 
 
 
 def has_medians(run: Run, group: Sequence[Ratio]) -> bool:
-    """Return whether ratios are shown with the medians of their cases: where the quotient of each two is near theirs.
+    """Return whether ratios are shown with the medians of their cases: if the quotient of each two is near their ratio.
 
     A ratio is computed block by block. A machine that changes its speed between blocks moves the medians alone.
     """

@@ -1,15 +1,48 @@
-"""Estimands: what is estimated of some cases: a quantity of theirs, or what a function of a run returns."""
+"""Estimands, such as a quantity of some cases, and their estimates: values with their intervals, in words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bench.grammar.choose import Chooser, chosen
-from bench.grammar.estimate import Estimate, of_spread
 from bench.grammar.quantities import Quantity, at_least, over_starts, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import distinguished
 from bench.run.frames import Run
+from bench.stats import Spread, Text
+from bench.stats.intervals import Interval
 from bench.text import capitalized
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval, of a case or of several.
+
+    interval: its ends say what the run decides; NaN if they are not known. words, ends: value and interval in
+    words. base: the label of the case that it is compared with, if it is. cases: the numbers of all cases in it.
+    """
+
+    subject: str
+    interval: Interval | Spread
+    words: str
+    ends: str
+    base: str = ""
+    cases: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.ends})"
+
+
+def of_interval(subject: str, interval: Interval, text: Text, cases: tuple[int, ...] = ()) -> Estimate:
+    """Return an estimate with its confidence interval in the unit that suits it."""
+    ends = "95 % CI {} to {}".format(*interval.ends(text)) if interval.has_ends else "no 95 % CI from so few values"
+    return Estimate(subject, interval, text(interval.middle), ends, cases=cases)
+
+
+def of_spread(subject: str, spread: Spread, text: Text, cases: tuple[int, ...] = ()) -> Estimate:
+    """Return a median over starts, or both of its levels, with the range of the starts."""
+    return Estimate(
+        subject, spread, spread.words(text), "range over starts {} to {}".format(*spread.ends(text)), cases=cases
+    )
 
 
 @dataclass(frozen=True)
@@ -34,11 +67,17 @@ class Estimand:
 
 @dataclass(frozen=True)
 class Level:
-    """A quantity of some cases: the median over the starts of each, with their range."""
+    """A quantity of some cases: the median over the starts of each, with their range.
+
+    of: chooses the cases. name: returns what a case is called; by default it is what distinguishes it. For example,
+    the calls per second of the cases with most clients::
+
+        Level(RATE, of=most("clients"))
+    """
 
     quantity: str | Quantity
     of: Chooser = field(default_factory=dict)
-    name: Callable[[Run, int], str] | None = None  # of a case; without it, what distinguishes it
+    name: Callable[[Run, int], str] | None = None
 
     @property
     def words(self) -> str:

@@ -135,6 +135,12 @@ class Experiment:
             return ""
         return f"In these starts:\n\n{as_markdown(self.statements(run))}"
 
+    def claims_not_judged(self, run: Run) -> str:
+        """Return as Markdown the claims of a valid run that has too few starts to judge them; "" of any other."""
+        if self._why_nothing_follows(run) or not self._why_too_few(run):
+            return ""
+        return claim.not_judged(run, self.claims, self.evidence(run))
+
     def finding(self, run: Run, most: int = 1) -> str:
         """Return the first values of its answer as one sentence of plain text, or why there is no conclusion."""
         first = self.why_no_conclusion(run) or next((each.sentence(most) for each in self.statements(run)), "")

@@ -17,7 +17,7 @@ from bench.analysis import checks, per_host
 from bench.grammar import borrowed, method
 from bench.grammar.axes import explaining_emptiness, finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
-from bench.grammar.tables import has_own_requests
+from bench.grammar.result_tables import has_own_requests
 from bench.plan import paths, placement
 from bench.run.files import writing
 from bench.run.frames import Run

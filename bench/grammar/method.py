@@ -26,7 +26,7 @@ def measured(run: Run) -> str:
 
 
 def _routers(run: Run) -> str:
-    """Return that routers outlive starts; "" without any, or where each start had a fresh one."""
+    """Return that routers outlive starts; "" without any, or if each start had a fresh one."""
     routed = run.ledger.loc[run.ledger["router_cpu_ns"].notna(), "case"].unique()
     kept = any(not run.case(case).fresh_router for case in routed)
     return "Each router was started once, for the whole run." if kept else ""

@@ -12,7 +12,7 @@ from bench.stats import Array
 
 
 class Curve(NamedTuple):
-    """A predicted quantity by a factor, with the range of the prediction where it has one; arrays of one length."""
+    """A predicted quantity by a factor, with the range of the prediction if it has one; arrays of one length."""
 
     x: Array
     y: Array
@@ -30,6 +30,6 @@ class Model:
     line: str = "-."
 
     def at(self, run: Run, case: int) -> float:
-        """Return the predicted quantity of a case; NaN where none can be made."""
+        """Return the predicted quantity of a case; NaN if none can be made."""
         curve = self.curve(run)
         return math.nan if curve is None else float(np.interp(run.case(case).factor(self.x), curve.x, curve.y))

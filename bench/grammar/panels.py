@@ -1,6 +1,6 @@
 """The panels of figures: rows, lines, ratios, distributions, CPU time; each draws a run onto one pair of axes.
 
-A panel draws the systems that a run lacks hollow, from the reference run, where that has them.
+A panel draws the systems that a run lacks hollow, from the reference run, if that has them.
 """
 
 import itertools
@@ -156,7 +156,7 @@ def look_of(subject: Drawn, colour_by: Factor, of_values: dict[str, Look]) -> Lo
 
 
 def _from_zero_or_log(axis: Any, values: Sequence[float], text: Ticks) -> None:
-    """Make an axis logarithmic where its values are spread out; else let it begin at zero."""
+    """Make an axis logarithmic if its values are spread out; else let it begin at zero."""
     known = [value for value in values if value > 0]
     if known and max(known) > SPREAD_OUT * min(known):
         return log_axis(axis, text)
@@ -210,7 +210,7 @@ class Lines(Panel):
                 yield part, sorted(cases, key=lambda case: factor_or_quantity(part, case, self.x))
 
     def _looks(self, lines: Sequence[tuple[Run, list[int]]]) -> list[Look]:
-        """Return the look of each line: that of its case in every panel, where that distinguishes the lines."""
+        """Return the look of each line: that of its case in every panel, if that distinguishes the lines."""
         of_cases = [looks(part)[cases[0]] for part, cases in lines]
         return of_cases if len(set(of_cases)) == len(lines) else [look(index) for index in range(len(lines))]
 

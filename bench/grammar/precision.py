@@ -14,7 +14,7 @@ from bench.text import counted
 def printed(run: Run, *quantities: str) -> list[Ratio]:
     """Return the ratios that a notebook prints; of one that lists none, these quantities of every case over the first.
 
-    quantities: columns of ``Run.starts``. The instrument itself is no case of these. None where nothing was answered.
+    quantities: columns of ``Run.starts``. The instrument itself is no case of these. None if nothing was answered.
     """
     if not run.ledger["calls"].any():
         return []

@@ -30,7 +30,7 @@ def whole(value: float, *, like: float | None = None) -> str:
 class Quantity(NamedTuple):
     """A quantity in words, as a table and an axis name it, and how its values are written.
 
-    column: of ``Run.starts``, where it has another name there. values: of each start of a case that has one, from a run
+    column: of ``Run.starts``, if it has another name there. values: of each start of a case that has one, from a run
     and the case's number, index: start; None of what is a column.
     """
 
@@ -97,7 +97,7 @@ def by_block(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
 
 
 def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
-    """Return the median over the starts of a case with their range, and both levels where the starts have two."""
+    """Return the median over the starts of a case with their range, and both levels if the starts have two."""
     measure = quantity_of(name)
     if measure.values is not None:
         return stats.across_starts(per_start(run, case, name).to_list())

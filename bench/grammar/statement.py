@@ -18,7 +18,7 @@ class Statement(NamedTuple):
 
 
 def as_markdown(statements: Iterable[Statement]) -> str:
-    """Return statements as Markdown: a list of them, where there are several."""
+    """Return statements as Markdown: a list of them if there are several."""
     made = list(statements)
     if len(made) == 1:
         (only,) = made

@@ -20,7 +20,7 @@ from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan.case import ENGINES, MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
 from bench.plan.plan import Plan
-from bench.plan.slicing import ALIKE
+from bench.plan.slicing import IN_COMMON
 
 System = Annotated[Any, lambda value, name: valid.one_system(value)]
 Systems = Annotated[Any, lambda value, name: valid.chosen_systems(value)]
@@ -59,12 +59,15 @@ class Sweep:
     """The cases of an experiment, from its parameters.
 
     - cases: a generator of cases, and of what is ``Absent``. The type of its first parameter, a kind of ``Amount``,
-      selects the shared parameters; the others are its own. Where starts or window depend on the cases, it returns a
+      selects the shared parameters; the others are its own. If starts or window depend on the cases, it returns a
       ``Plan`` instead.
     - skips_missing: systems that are not installed are left out, each with its remedy.
     - omits: shared parameters that it does not take.
     - windows_s: windows by profile, in place of the profile's.
-    - alike: factors that cases which take turns have in common.
+    - in_common: factors whose values are the same for all cases that are compared with each other. It is used only if
+      there are more cases than take turns in one group: those with the same values then stay together. With
+      ``("system", "transport")`` the placements of one system over one transport take turns. Leave it out unless cases
+      of different payloads, transports or placements are compared.
     - class_s: the longest window of the profile ``class``.
     - blocks_s: how long all blocks of cases in slices take in the profile ``class``.
     """
@@ -73,7 +76,7 @@ class Sweep:
     skips_missing: bool = False
     omits: tuple[str, ...] = ()
     windows_s: Mapping[str, float] = field(default_factory=dict)
-    alike: Sequence[str] = ALIKE
+    in_common: Sequence[str] = IN_COMMON
     class_s: float | None = None
     blocks_s: float = PROFILES["class"].blocks_s
 
@@ -111,7 +114,7 @@ class Sweep:
             absent |= valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
             cases = [case for case in cases if case.system not in absent]
         if isinstance(amount, InTurns):
-            return amount.plan(notebook, cases, absent, self.class_s, self.alike, self.blocks_s)
+            return amount.plan(notebook, cases, absent, self.class_s, self.in_common, self.blocks_s)
         return amount.plan(notebook, cases, absent, self.class_s)
 
     def _checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,10 @@ Column = str | Quantity | Model | Callable[[Run, int], object]
 
 @dataclass(frozen=True)
 class Table:
-    """One row for each case. columns: by title; label: what a row is called; None: what distinguishes it."""
+    """One row for each case.
+
+    columns: by title. where: chooses the cases. label: returns what a row is called; None: what distinguishes it.
+    """
 
     columns: Mapping[str, Column]
     where: Chooser = field(default_factory=dict)
@@ -59,7 +62,7 @@ def level(run: Run, case: int, name: str | Quantity) -> str:
 
 
 def with_ends(estimate: Interval | Spread, text: Text) -> str:
-    """Return a value with its interval or range: "1.53 [1.41, 1.66]"; without ends where they are not known."""
+    """Return a value with its interval or range: "1.53 [1.41, 1.66]"; without ends if they are not known."""
     middle = estimate.words(text) if isinstance(estimate, Spread) else text(estimate.middle)
     return middle if math.isnan(estimate.low) else "{} [{}, {}]".format(middle, *estimate.ends(text))
 
@@ -79,7 +82,7 @@ def as_table(
 ) -> Callable[[Callable[[Source], Rows]], Callable[[Source], pd.DataFrame]]:
     """Make a table of the rows that a function of a run, or of a class, yields, with one of their columns as its index.
 
-    missing: what is shown where a row lacks what another one has, for all columns or by column.
+    missing: what is shown if a row lacks what another one has, for all columns or by column.
     """
 
     def of_rows(rows: Callable[[Source], Rows]) -> Callable[[Source], pd.DataFrame]:

@@ -18,7 +18,7 @@ from bench.measurement import runner
 from bench.measurement.bracket import Bracket, Probe, at_one_rate, decided, search
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan.case import BASELINE, LEAST_ACHIEVED, Case
 from bench.plan.confirmation import FIXED, USUAL, Rule
@@ -49,7 +49,7 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
     """
     (case,) = plan.cases
     shorter = "ask for shorter windows (window_s), or give a shorter recording or a higher first rate"
-    estimate.refuse(estimate.expected_s(plan), plan.profile, "this search", shorter)
+    plan_time.refuse(plan_time.expected_s(plan), plan.profile, "this search", shorter)
     folder = stored.create(replace(plan, starts=1), runner.facts(plan))
     with folder.measuring(), Routers() as routers:
         rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
@@ -115,14 +115,14 @@ class Prober:
     def _measure(self, case: Case, least_s: float = 0.0) -> StartRecord:
         needed_s = planned_requests(stats.needed_samples(self._goal.p)) / case.offered_per_s
         window_s = max(least_s, min(LONGEST_S, max(self._plan.window_s, needed_s)))
-        window_s = estimate.whole_replays_s(case, window_s)
+        window_s = plan_time.whole_replays_s(case, window_s)
         return measure(case, window_s, self._plan.seed + len(self._tried), self._routing)
 
     def confirm(self, rate: float) -> Probe:
         """Return the result of a fresh start at this rate that is as long as the rule asks for."""
         window_s = self._rule.window_s(rate)
         what = f"confirming {rate:,.0f}/s with {self._rule.starts} starts of {window_s:,.0f} s each"
-        estimate.refuse(self._rule.starts * window_s, self._plan.profile, what, "ask for a lower quantile")
+        plan_time.refuse(self._rule.starts * window_s, self._plan.profile, what, "ask for a lower quantile")
         return self(rate, window_s)
 
     def __call__(self, rate: float, least_s: float = 0.0) -> Probe:

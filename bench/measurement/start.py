@@ -34,7 +34,7 @@ from bench.measurement.reports import (
     window_ns,
 )
 from bench.measurement.routers import Router, Routers
-from bench.measurement.validation.estimate import sessions_s
+from bench.measurement.validation.plan_time import sessions_s
 from bench.plan import credentials, placement
 from bench.plan.case import WHOLE, Case
 from bench.process.channel import Count, Counted, Listening

@@ -12,7 +12,7 @@ WARM_UPS = 2  # such rounds: in their first slice or two fresh processes are up 
 MOST = 8  # cases whose processes live at once
 MOST_SLICE_MS = 1000
 STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
-ALIKE = ("transport", "payload_bytes", "placement")  # of cases that are compared with each other
+IN_COMMON = ("transport", "payload_bytes", "placement")  # of cases that are compared with each other
 
 
 class Turn(NamedTuple):
@@ -55,19 +55,20 @@ def can_take_turns(case: Case) -> bool:
     return is_plain and is_whole and not case.hosts
 
 
-def groups(cases: Sequence[Case], alike: Sequence[str] = ALIKE, apart: Container[int] = ()) -> list[list[int]]:
+def groups(cases: Sequence[Case], in_common: Sequence[str] = IN_COMMON, apart: Container[int] = ()) -> list[list[int]]:
     """Return the places of the cases that take turns, in groups of at most ``MOST``; none of fewer than two cases.
 
-    More than that are divided into families, whose cases have the factors ``alike`` in common. The first of a family,
-    of raw sockets if they are there, is in each of its groups: the others are compared with it. Cases of one system
-    stay together, where they fit. apart: the places of cases that take no turns although they could.
+    If there are more cases, they are divided into families, whose cases have the same values of the factors
+    ``in_common``. The first case of a family, of raw sockets if they are there, is in each of its groups: the others
+    are compared with it. Cases of one system stay together if they fit. apart: the places of cases that take no turns
+    although they could.
     """
     together = [index for index, case in enumerate(cases) if can_take_turns(case) and index not in apart]
     if len(together) <= MOST:
         return [together] if len(together) > 1 else []
     families: dict[object, list[int]] = {}
     for index in together:
-        families.setdefault(tuple(cases[index].factor(name) for name in alike), []).append(index)
+        families.setdefault(tuple(cases[index].factor(name) for name in in_common), []).append(index)
     made: list[list[int]] = []
     for family in sorted(families.values(), key=len, reverse=True):
         base, *others = sorted(family, key=lambda index: (cases[index].system != BASELINE, index))

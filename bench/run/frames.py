@@ -16,7 +16,7 @@ from bench import stats
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.labels import Parts, as_label, parts
-from bench.run import merging, reply_streams, slices, start_values
+from bench.run import merging, reply_stream_times, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
 from bench.run.calls import Array, Calls, compact, constant, joined
 from bench.run.folder import Folder
@@ -302,7 +302,7 @@ class Run(Tables):
 
     def count(self, case: int) -> int:
         """Return how many calls of a case quantiles are taken from: those after the warm-up."""
-        if self.case(case).load == reply_streams.LOAD:
+        if self.case(case).load == reply_stream_times.LOAD:
             return int((self.replies["case"] == case).sum())
         return sum(calls.size for _, calls in self.described_calls(case))
 
@@ -366,13 +366,13 @@ class Run(Tables):
 
     @cached_property
     def streams(self) -> pd.DataFrame:
-        """Reply streams, one row per request: see ``reply_streams.streams``."""
-        return reply_streams.streams(self._read("streams"), self.ledger)
+        """Reply streams, one row per request: see ``reply_stream_times.streams``."""
+        return reply_stream_times.streams(self._read("streams"), self.ledger)
 
     @cached_property
     def replies(self) -> pd.DataFrame:
-        """Stored replies of reply streams, one row for each: see ``reply_streams.replies``."""
-        frame = reply_streams.replies(self._read("replies"), self.streams)
+        """Stored replies of reply streams, one row for each: see ``reply_stream_times.replies``."""
+        frame = reply_stream_times.replies(self._read("replies"), self.streams)
         if len(lost := frame.loc[frame["case"].isna(), "start"]):
             raise self._contradiction(f"start {lost.iloc[0]} has replies of a stream that is missing")
         return frame
@@ -451,8 +451,8 @@ class Run(Tables):
         start_values.fill_in_reported(frame, self.reports)
         frame["send_rate_per_s"] = pd.Series(start_values.stream_rates(marks, "client"), dtype=float)
         size = frame["payload_bytes"]
-        if (frame["load"] == reply_streams.LOAD).any():
-            added = reply_streams.quantiles(self.ledger, self.streams, self.replies)
+        if (frame["load"] == reply_stream_times.LOAD).any():
+            added = reply_stream_times.quantiles(self.ledger, self.streams, self.replies)
             frame["rate_per_s"] = frame["rate_per_s"].fillna(added.pop("stream_rate_per_s"))
             frame[added.columns] = added.reindex(frame.index)
             size = frame["reply_bytes"].fillna(size)
@@ -460,7 +460,7 @@ class Run(Tables):
         mixed = [
             number
             for number, case in enumerate(self.plan.cases)
-            if case.large_bytes or case.p99_bytes or (case.load == reply_streams.LOAD and not case.reply_bytes)
+            if case.large_bytes or case.p99_bytes or (case.load == reply_stream_times.LOAD and not case.reply_bytes)
         ]
         frame.loc[frame["case"].isin(mixed), "rate_mbit_per_s"] = np.nan  # of several payloads, or of a user's service
         return frame
@@ -492,9 +492,9 @@ class Run(Tables):
         return pd.DataFrame([self._case(number, self.case(number)) for number in self.numbers]).set_index("case")
 
     def _case(self, index: int, case: Case) -> dict[str, Any]:
-        starts, is_streamed = self.starts_of(index), case.load == reply_streams.LOAD
+        starts, is_streamed = self.starts_of(index), case.load == reply_stream_times.LOAD
         streamed = ("replies", "reply_bytes", "gap_us") if is_streamed else ()
-        times = reply_streams.COLUMNS if is_streamed else ()
+        times = reply_stream_times.COLUMNS if is_streamed else ()
         row = {"case": index, "label": self.labels[index], "starts": len(starts), "n": self.count(index)}
         row |= {name: getattr(case, name) for name in (*FACTORS, *streamed)} | {"options": json.dumps(case.options)}
         row["target"] = case.target or ""
@@ -507,8 +507,8 @@ class Run(Tables):
 
         NaN for a quantile that some start does not carry. What is printed of a median comes from here.
         """
-        values, is_streamed = self.starts_of(case)[name], self.case(case).load == reply_streams.LOAD
-        is_carried = name not in (*TAILS, *(reply_streams.COLUMNS if is_streamed else ())) or values.notna().all()
+        values, is_streamed = self.starts_of(case)[name], self.case(case).load == reply_stream_times.LOAD
+        is_carried = name not in (*TAILS, *(reply_stream_times.COLUMNS if is_streamed else ())) or values.notna().all()
         return stats.across_starts(values.to_list() if is_carried else [])
 
     @cached_property

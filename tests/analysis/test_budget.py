@@ -7,7 +7,7 @@ import bench
 from bench.apps import budget
 from bench.errors import UsageError
 from bench.grammar.experiment import experiment
-from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.plan_time import expected_s
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored

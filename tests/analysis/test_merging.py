@@ -20,7 +20,7 @@ from bench.analysis.resources import resources
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS
 from bench.errors import DataError
 from bench.grammar import figure as panels
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.measurement.capacity_search import judged
 from bench.plan.case import Case
 from bench.plan.objective import objective
@@ -54,7 +54,7 @@ def test_hosts_that_agree_are_pooled():
         assert run.starts.loc[0, column(p)] == quantile_of(run, ["a", "b"], p)
     assert run.count(0) == len(run.samples[run.samples["warm"]])
     assert per_host.hosts(run).verdict == PASS
-    assert "hosts a and b" in tables.calls(run)["quantiles of"].iloc[0]
+    assert "hosts a and b" in result_tables.calls(run)["quantiles of"].iloc[0]
 
 
 def test_hosts_that_differ_are_not_pooled_and_the_slowest_is_described():
@@ -64,8 +64,8 @@ def test_hosts_that_differ_are_not_pooled_and_the_slowest_is_described():
     assert quantiles.quantile(run, 0, 0.99).has == run.count(0) == len(quantiles.times(run, 0, "rtt"))
     card = per_host.hosts(run)
     assert card.verdict == CAUTION and re.search(r"host b\b.*p50 of b is 1\.30x \[1\.30, 1\.30\]", card.found)
-    assert "host b" in tables.calls(run)["quantiles of"].iloc[0]
-    table = tables.hosts(run)
+    assert "host b" in result_tables.calls(run)["quantiles of"].iloc[0]
+    table = result_tables.hosts(run)
     assert table["host"].to_list() == ["a", "b"] and table["described"].to_list() == ["no", "yes"]
     assert "p50 0.77x" in table["ratio to other hosts that load"].iloc[0]
 
@@ -93,8 +93,8 @@ def test_the_host_that_measures_latency_alone_is_described_whether_others_agree_
         assert run.starts.loc[0, P50] == quantile_of(run, ["l"], 0.5) < 22
         assert run.distribution_us(0)[0].max() < 22 and quantiles.times(run, 0, "rtt").max() < 22
         assert per_host.hosts(run).verdict == NOTHING
-        assert "host l " in tables.calls(run)["quantiles of"].iloc[0] and "host l " in panels.caption(run)
-        assert tables.hosts(run)["described"].to_list() == ["no", "no", "yes"]
+        assert "host l " in result_tables.calls(run)["quantiles of"].iloc[0] and "host l " in panels.caption(run)
+        assert result_tables.hosts(run)["described"].to_list() == ["no", "no", "yes"]
 
 
 def test_one_host_that_loads_needs_no_agreement():
@@ -119,7 +119,7 @@ def test_the_rate_is_of_the_window_in_which_all_hosts_load():
 
 def test_an_open_load_compares_response_times():
     run = far_run([far_case(clients=2, load="open", offered_per_s=100.0)], ["a", "b"], {"a": 100, "b": 200})
-    assert run.merged[0].host == "b" and "host b" in tables.loads(run)["quantiles of"].iloc[0]
+    assert run.merged[0].host == "b" and "host b" in result_tables.loads(run)["quantiles of"].iloc[0]
 
 
 LIMITS = {
@@ -202,7 +202,7 @@ def test_a_table_of_hosts_that_cannot_be_is_refused(name):
 def test_a_run_of_one_machine_has_nothing_of_it():
     run = handmade(PAIR, [50, 30], shape=noisy)
     assert run.merged == {} and run.hosts.empty and "host" not in run.samples
-    assert tables.hosts(run).empty and "quantiles of" not in tables.calls(run)
+    assert result_tables.hosts(run).empty and "quantiles of" not in result_tables.calls(run)
     assert per_host.headline(run) == "" and "Hosts:" not in panels.caption(run)
     assert len(checks.check(run)) == len(checks.ALL)
 

@@ -8,7 +8,7 @@ from bench.analysis import quantiles, request_mix
 from bench.analysis.comparison import compare, compare_cases, evidence, in_words, judged
 from bench.analysis.verdicts import of_one_only, of_quantities, verdict_text
 from bench.apps.numbers import by_request
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.plan.case import Case
 from bench.run.start_record import Requests, StartRecord
 
@@ -39,7 +39,7 @@ def test_the_quantiles_of_each_request_are_those_of_its_calls():
     assert request_mix.counts(run, 0)["login"] == pytest.approx(run.count(0) / 10, rel=0.02)
     assert quantiles.quantile(run, 0, 0.5, "rtt", "login").value == pytest.approx(2110, rel=0.03)
     assert quantiles.quantile(run, 0, 0.5, "rtt", "price").value == pytest.approx(105, rel=0.03)
-    frame = tables.requests_of_mix(run)
+    frame = result_tables.requests_of_mix(run)
     assert [*frame.index] == [*NAMES] and frame.loc["login", "share of time"].startswith(("68", "69"))
     samples = run.samples
     assert samples.loc[samples["request"] == "login", "rtt_ns"].min() > 1_500_000
@@ -47,7 +47,11 @@ def test_the_quantiles_of_each_request_are_those_of_its_calls():
 
 def test_a_run_without_a_mix_has_no_requests():
     run = mixed([2000], names=())
-    assert request_mix.counts(run, 0) == {} and not len(tables.requests_of_mix(run)) and "request" not in run.samples
+    assert (
+        request_mix.counts(run, 0) == {}
+        and not len(result_tables.requests_of_mix(run))
+        and "request" not in run.samples
+    )
 
 
 def test_a_slow_request_is_found_that_the_whole_mix_hides():

@@ -9,7 +9,7 @@ from conftest import ROOT
 from bench.apps.teaching import questions
 from bench.apps.teaching.course import EXERCISES
 from bench.grammar.experiment import experiment
-from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.plan_time import expected_s
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 

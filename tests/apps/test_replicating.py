@@ -102,6 +102,16 @@ def test_runs_are_analysed_without_measuring_and_compared_with_what_was_publishe
     assert "outside: sockets ipc on one CPU over zeromq ipc on one CPU, RTT: 2.5 here, forecast 2 [" in against.stdout
 
 
+def test_a_run_that_is_too_large_is_refused_after_its_first_measurement_and_not_kept(monkeypatch, tmp_path, command):
+    run, measurements = in_turns([10, 15], blocks=2, rounds=2, calls=30), []
+    monkeypatch.setattr(reference_runs, "measured", lambda name, say: measurements.append(name) or run)
+    monkeypatch.setattr(reference_runs.paths, "reference", lambda: tmp_path)
+    monkeypatch.setattr(reference_runs, "MOST_BYTES", 1000)
+    refused = command("reference", "compare", "--although")
+    assert refused.returncode == 1 and measurements == ["compare"] and not (tmp_path / "compare").exists()
+    assert all(words in refused.stderr for words in ("at most 0.001 MB", "window_s", "reference_runs.yaml"))
+
+
 def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_path, command):
     run = in_turns([10, 15], blocks=2, rounds=2, calls=30)
     monkeypatch.setattr(reference_runs, "measured", lambda name, say: run)

@@ -14,7 +14,7 @@ from lecture import an_executed_notebook
 from matplotlib.figure import Figure
 
 from bench.apps.teaching import answers, copies, course, labs, mystery, slides, stall
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 from lint.links import anchors
 
 
@@ -99,6 +99,13 @@ def test_the_last_answer_in_a_copy_is_handed_in_and_one_in_a_notebook_of_the_che
     for answer, kept in (("None", {}), ("61.4", {"latency e1": 61.4}), ("2 * printed_us", {"latency e1": 122.8})):
         exec(f"import bench\n{cell.source.replace(copies.OPEN, f'answer = {answer}')}", {})
         assert answers.kept(course.NAMES) == kept
+
+
+@pytest.mark.parametrize("wrong", ["ratio = 2\nbench.check('mine e1', ratio)", "answer = 2"])
+def test_an_answer_that_cannot_be_taken_out_is_refused_with_notebook_and_rule(wrong):
+    cell = nbformat.v4.new_code_cell(wrong, metadata={"tags": ["answer"]})
+    with pytest.raises(DataError, match=r"mine\.ipynb, cell 1: .*answer = \.\.\. and .*bench\.check"):
+        copies._refuse_unreadable(nbformat.v4.new_notebook(cells=[cell]), "mine.ipynb")
 
 
 def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():

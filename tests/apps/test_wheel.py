@@ -99,7 +99,7 @@ def test_a_notebook_measures_and_writes_into_the_current_folder(bench, installed
     assert (done.returncode, done.stderr) == (0, "") and not {"\r", "\x1b"} & set(done.stdout)  # no progress bar
     lines = done.stdout.splitlines()
     assert [line.rpartition("/")[2] for line in lines[-2:]] == ["latency.png", "latency.svg"]
-    assert lines[-5].startswith("No conclusion from ") and lines[-4].startswith("Trust card: ")
+    assert any(line.startswith("No conclusion from ") for line in lines) and lines[-4].startswith("Trust card: ")
     written = _files(bench.where)
     assert {"data/executed/latency.ipynb", "figures/latency.svg", "figures/latency.png"} <= written
     assert all(name in done.stdout for name in ("data/executed/latency.ipynb", "figures/latency.svg"))

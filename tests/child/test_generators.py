@@ -15,7 +15,7 @@ from bench.analysis import checks, quantiles
 from bench.child import generators
 from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.measurement.validation.profiles import make_plan
@@ -60,7 +60,7 @@ def test_a_report_is_stored_and_told_as_reported(engine, resource):
     assert row["rate_per_s"] == told.loc["rate", "value"] == pytest.approx(row["calls"] / row["window_s"], rel=0.01)
     assert row["mean_rtt_us"] == told.loc["rtt_mean", "value"] and told.loc["rtt_mean", "unit"] == "us"
     assert (row["p99_rtt_us"] == row["p99_rtt_us"]) == (engine == "wrk") and row["p99_9_rtt_us"] != row["p99_9_rtt_us"]
-    words = tables.calls(run).iloc[0]
+    words = result_tables.calls(run).iloc[0]
     assert words["p99.9"].startswith("n/a") and engine in words["p99.9"] and engine in words["p99"]
     assert words["p99"].startswith("n/a") == (engine == "h2load")
     assert quantiles.quantile(run, 0, 0.5, "response").over == ""

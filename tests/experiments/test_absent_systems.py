@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from bench.errors import DataError
 from bench.experiments.languages import SIDES
-from bench.grammar import borrowed, tables
+from bench.grammar import borrowed, result_tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import GREY
 from bench.grammar.experiment import experiment, of_run
@@ -91,7 +91,7 @@ def test_nothing_is_computed_with_them(notebook, no_reference):
     def computed(opened_run):
         return (
             of_run(opened_run).conclusion(opened_run),
-            [str(frame) for frame in tables.results(opened_run)],
+            [str(frame) for frame in result_tables.results(opened_run)],
             panels.alt_text(opened_run),
         )
 

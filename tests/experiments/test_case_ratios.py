@@ -9,7 +9,7 @@ from handmade import PAIR, handmade, reference
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import experiment
 
 NOTEBOOKS = ("overview", "messages", "streaming", "connections", "network", "clients", "fanin")
@@ -38,7 +38,7 @@ def test_a_table_gives_the_ratios_of_the_one_estimator(notebook):
         means = [(a + b) / 2 for i, a in enumerate(each) for b in each[i:]]  # Hodges and Lehmann, written out
         assert one.value == pytest.approx(np.exp(np.median(means)))
         assert one.interval == effect(run, one.base, one.other, one.name)
-    shown = tables.ratios(run)
+    shown = result_tables.ratios(run)
     assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, ratios))
 
 
@@ -48,7 +48,7 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
     run = reference(one.notebook)
     value, low, high = one.shown(questions.measured(run, one))
     if question != "latency q2":  # tcp and ipc of one system: the table compares with raw sockets
-        rows = tables.ratios(run)
+        rows = result_tables.ratios(run)
         is_in_table = any(row["ratio"] == value and f"{low} to {high}" in row["interval"] for _, row in rows.iterrows())
         own = experiment(one.notebook)
         text = "\n".join([own.conclusion(run), *(own.table(run, name).to_string() for name in own.tables)])
@@ -60,5 +60,5 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
 
 def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
     run = handmade(PAIR, [100, 50], starts=5)
-    (row,) = tables.ratios(run).to_dict("records")
+    (row,) = result_tables.ratios(run).to_dict("records")
     assert row["ratio"] == "2.00" and not re.search(r"\d\.\d", row["interval"]) and row["distinguishable"] == "no"

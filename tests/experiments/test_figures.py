@@ -196,11 +196,9 @@ def test_a_saved_figure_is_large_enough_and_carries_its_origin(notebook, drawn, 
 
 
 @pytest.mark.parametrize("stem", RUNS)
-def test_a_reference_run_is_small_complete_and_of_enough_starts(stem):
+def test_a_reference_run_is_complete_and_of_enough_starts(stem):
     run = reference(stem)
     folder = run.folder.path
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
     assert run.manifest["finished"] and experiment(folder.name).why_no_conclusion(run) == ""
     assert run.plan.notebook == folder.name
 

@@ -9,9 +9,9 @@ from far_hosts import far_run
 from bench.apps import listing
 from bench.errors import UsageError
 from bench.grammar import figure as panels
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import experiment, of_run
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +37,9 @@ def test_all_cases_are_between_hosts(notebook):
     assert {case.transport for case in plan.cases if case.system != "loopback"} == {"tcp"}
     assert {case.placement for case in plan.cases} == {"free"}
     assert {case.load for case in plan.cases} <= {"closed", "open"}
-    assert SCHEDULER in estimate.described(plan)
+    assert SCHEDULER in plan_time.described(plan)
     here = experiment(notebook).plan(**ASKED[notebook]) if notebook != "explore" else experiment(notebook).plan()
-    assert {str(case.hosts) for case in here.cases} == {"{}"} and "hosts" not in estimate.described(here)
+    assert {str(case.hosts) for case in here.cases} == {"{}"} and "hosts" not in plan_time.described(here)
 
 
 def test_hosts_that_are_named_to_load_share_the_connections_of_scaleup(tmp_path):
@@ -70,7 +70,7 @@ def test_figures_and_conclusions_are_drawn_from_hosts_that_do_not_agree(notebook
     whose = "a" if notebook in ONE_CLIENT else "b"
     assert re.search(r"\bs \(4 CPUs\).*\ba \(4 CPUs\).*\bb \(4 CPUs\)", below)
     assert f"host {'l' if latency else whose}" in below
-    assert len(of_run(run).conclusion(run)) > 20 and len(tables.results(run)) > 1
+    assert len(of_run(run).conclusion(run)) > 20 and len(result_tables.results(run)) > 1
 
 
 def test_explain_names_the_hosts_of_a_figure():

@@ -10,7 +10,7 @@ from handmade import reference
 from bench.analysis.anatomy import breakdown
 from bench.apps import numbers
 from bench.grammar import figure as panels
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import experiment, of_run
 from bench.run.calls import AllCalls
 from bench.run.frames import Run
@@ -86,8 +86,8 @@ def test_whatever_a_run_lacks_is_drawn_or_said(notebook, lacking):
         figure = panels.whole(run)
         figure.draw_without_rendering()
         of_run(run).answer(run)
-        tables.results(run)
-        tables.limits(run)
+        result_tables.results(run)
+        result_tables.limits(run)
         for name in experiment(notebook).tables:
             experiment(notebook).table(run, name)
         document = numbers.document(run)

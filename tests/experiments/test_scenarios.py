@@ -8,12 +8,12 @@ import yaml
 from conftest import ROOT, planned
 
 from bench import systems
-from bench.apps.reference_runs import PARAMETERS
+from bench.apps.reference_runs import PARAMETERS, most_bytes, size_of
 from bench.errors import UsageError
 from bench.experiments.published import ORIGINS
 from bench.grammar.experiment import exists, experiment
 from bench.measurement.validation.cases import all_present
-from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.plan_time import expected_s
 from bench.process import programs
 from bench.run import manifest, stored
 
@@ -33,6 +33,11 @@ def test_a_scenario_can_be_planned_and_its_plan_stored(file, own_systems):
 
 def test_each_origin_has_a_scenario_of_its_own():
     assert {f"origins.{name}" for name in ORIGINS} <= {file.stem for file in SCENARIOS}
+
+
+def test_each_reference_run_is_as_small_as_bench_reference_asks():
+    sizes = {folder.name: size_of(folder) for folder in (ROOT / "data" / "reference").iterdir()}
+    assert sizes and {name: size for name, size in sizes.items() if not 0 < size <= most_bytes(name)} == {}
 
 
 @pytest.mark.parametrize("name", [name for name in PARAMETERS if name not in OTHERS])

@@ -12,9 +12,9 @@ from bench.analysis import checks, stream_schedules
 from bench.experiments import streaming
 from bench.grammar import figure
 from bench.grammar.experiment import experiment
-from bench.grammar.tables import reply_streams as table
+from bench.grammar.result_tables import reply_streams as table
 from bench.plan.case import Case
-from bench.run import reply_streams
+from bench.run import reply_stream_times
 from bench.run.start_record import StartRecord
 
 SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_bytes": 50}
@@ -79,7 +79,7 @@ def test_the_rate_leaves_out_the_time_in_which_streams_begin_and_end(rounds, rat
     clients = np.repeat(np.arange(10), rounds)
     sent_ns = 10**6 * (clients + 10 * np.tile(np.arange(rounds), 10))
     rows = pd.DataFrame({"client": clients, "t_send_ns": sent_ns, "first_ns": 0, "last_ns": 10**7, "replies": 10})
-    assert reply_streams._rate_per_s(rows) == pytest.approx(10 * rate_per_s, rel=0.01, nan_ok=True)
+    assert reply_stream_times._rate_per_s(rows) == pytest.approx(10 * rate_per_s, rel=0.01, nan_ok=True)
 
 
 def test_replies_more_than_a_gap_late_are_overdue():

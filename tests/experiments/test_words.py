@@ -8,7 +8,7 @@ from handmade import handmade
 
 from bench.analysis import limits
 from bench.analysis.resources import resources
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.plan.case import Case
 from bench.stats import Spread
 from bench.stats.intervals import Interval
@@ -37,7 +37,7 @@ def test_a_rate_is_the_servers_capacity_only_if_the_server_alone_is_saturated(bu
     run = limited(*busy)
     limit = limits.limit_of(run, 0)
     assert [one.roles for one in limit.saturated] == roles and limit.capacity == capacity
-    (row,) = tables.limits(run).to_dict("records")
+    (row,) = result_tables.limits(run).to_dict("records")
     rate_text, _, saturated = row.values()
     begins = {limits.EXACTLY: r"[\d.]+ k \[", limits.AT_LEAST: r"at least [\d.]+ k \["}
     assert re.match(begins.get(capacity, capacity), rate_text)

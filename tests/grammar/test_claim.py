@@ -42,6 +42,14 @@ def test_contradictions_come_first_with_the_value_that_decides_them():
     assert others.startswith("Holds in 2 of 2 cases: longer") and "Expected: above 0.5" in others
 
 
+def test_a_run_of_too_few_starts_shows_its_claims_without_verdicts():
+    run = handmade(PLACED, (50, 100, 40), notebook="placement", starts=2)
+    shown = experiment("placement").claims_not_judged(run)
+    assert shown.startswith("Claims, not judged from 2 starts:") and "Expected: " in shown and "; measured: " in shown
+    assert not any(word in shown.lower() for word in (HOLDS, CONTRADICTED, UNDECIDED))
+    assert experiment("placement").claims_not_judged(handmade(PLACED, (50, 100, 40), notebook="placement")) == ""
+
+
 @pytest.mark.parametrize(("limit", "word"), [(1.9, CONTRADICTED), (2.0, UNDECIDED), (2.1, HOLDS)])
 def test_a_limit_can_be_what_a_run_predicts(limit, word):
     run = handmade(PLACED[:2], (50, 100), notebook="placement", shape=noisy)

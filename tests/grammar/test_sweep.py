@@ -24,7 +24,7 @@ def several(
             yield Case(name, "tcp", payload_bytes, options, amount.chosen_placement(is_parallel=True), clients=count)
 
 
-@as_sweep(alike=("transport",), blocks_s=10)
+@as_sweep(in_common=("transport",), blocks_s=10)
 def in_turns(amount: InTurns):
     for transport in ("ipc", "tcp"):
         yield Case("zeromq", transport, placement=amount.chosen_placement())

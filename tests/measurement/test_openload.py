@@ -17,7 +17,7 @@ from bench.analysis import checks, open_load, overload
 from bench.child import timed_loops
 from bench.contract import PACING
 from bench.experiments import openload
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
@@ -235,4 +235,4 @@ def test_windows_in_which_nothing_was_due_are_complete_and_said():
     assert run.labels == ["sockets ipc 0.01/s", "sockets ipc"]
     (pacing_check,) = [one for one in checks.check(run) if one.name == "pacing"]
     assert pacing_check.verdict == checks.INVALID and pacing_check.found and pacing_check.advice
-    assert tables.loads(run).filter(like="p50").iloc[0, 0].startswith("n/a")
+    assert result_tables.loads(run).filter(like="p50").iloc[0, 0].startswith("n/a")

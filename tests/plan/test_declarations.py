@@ -11,7 +11,7 @@ from bench.errors import SystemFileError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import versions
 from bench.measurement.validation import cases
-from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.plan_time import expected_s
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.plan.plan import Plan

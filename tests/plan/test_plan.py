@@ -7,7 +7,7 @@ import pytest
 from bench import systems
 from bench.errors import UsageError
 from bench.grammar.experiment import experiment
-from bench.measurement.validation import estimate
+from bench.measurement.validation import plan_time
 from bench.measurement.validation.cases import all_present
 from bench.measurement.validation.profiles import PROFILES, make_plan
 from bench.plan import placement
@@ -103,19 +103,19 @@ def long(profile="class", starts=100, window_s=60.0):
 
 
 def test_hours_of_measuring_are_agreed_to_and_days_are_refused(monkeypatch):
-    monkeypatch.delenv(estimate.AGREED, raising=False)
+    monkeypatch.delenv(plan_time.AGREED, raising=False)
     with pytest.raises(UsageError, match=r"-p profile full, or .*--yes"):
-        estimate.refuse_too_long(long())
-    estimate.refuse_too_long(long(profile="full"))
-    estimate.refuse_too_long(long(starts=50))
-    monkeypatch.setenv(estimate.AGREED, "1")
-    estimate.refuse_too_long(long())
+        plan_time.refuse_too_long(long())
+    plan_time.refuse_too_long(long(profile="full"))
+    plan_time.refuse_too_long(long(starts=50))
+    monkeypatch.setenv(plan_time.AGREED, "1")
+    plan_time.refuse_too_long(long())
     with pytest.raises(UsageError):
-        estimate.refuse_too_long(long(starts=1000, window_s=3600.0))
+        plan_time.refuse_too_long(long(starts=1000, window_s=3600.0))
 
 
 def test_a_long_plan_is_refused_before_a_kernel_is_started(command, monkeypatch):
-    monkeypatch.delenv(estimate.AGREED, raising=False)
+    monkeypatch.delenv(plan_time.AGREED, raising=False)
     finished = command("run", "latency", "-p", "starts", "1000", "-p", "window_s", "30")
     assert finished.returncode == 2 and "hours" in finished.stderr and finished.stderr.count("\n") == 1
 

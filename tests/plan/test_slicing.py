@@ -7,7 +7,7 @@ import pytest
 
 from bench.grammar.experiment import experiment
 from bench.measurement.validation.cases import why_absent
-from bench.measurement.validation.estimate import LEAST_BLOCKS, described
+from bench.measurement.validation.plan_time import LEAST_BLOCKS, described
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan

@@ -7,7 +7,7 @@ from hostile_runs import HALVES, hostile
 
 from bench.apps import cli, listing
 from bench.grammar import figure as panels
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import of_run
 from bench.text import all_harmless, harmless
 
@@ -30,7 +30,7 @@ def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, 
     assert_harmless(panels.alt_text(run))
     svg, _ = panels.save(run)
     assert_harmless(svg.read_text("utf-8"))
-    assert all(run.labels) and tables.results(run)
+    assert all(run.labels) and result_tables.results(run)
 
 
 def test_a_terminal_shows_a_dollar_sign(capsys):

@@ -7,7 +7,7 @@ import pytest
 from handmade import PAIR, file_by_file, handmade, in_order, recorded, usual
 
 from bench.contract import PACING
-from bench.grammar import tables
+from bench.grammar import result_tables
 from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.plan.labels import labels
@@ -58,7 +58,7 @@ def test_the_conclusion_is_computed():
 
 def test_absent_cpu_is_absent_not_zero():
     run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
-    assert tables.costs(run)["server CPU/call"].iloc[0] == "not known"
+    assert result_tables.costs(run)["server CPU/call"].iloc[0] == "not known"
     assert experiment("latency").tables["cpu"](run).empty
 
 

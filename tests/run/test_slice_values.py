@@ -6,7 +6,7 @@ import pytest
 from handmade import PAIR, calls_of, in_turns
 
 from bench.analysis.comparison import compare_cases, ratios
-from bench.grammar import figure, tables
+from bench.grammar import figure, result_tables
 from bench.grammar.experiment import experiment
 from bench.grammar.method import measured
 from bench.measurement.slices import without_pauses
@@ -76,7 +76,9 @@ def test_a_baseline_of_two_groups_is_compared_in_each_and_others_through_it():
         assert np.exp(ratios(run, *pair, "p50_rtt_us")).tolist() == pytest.approx([ratio] * 8, rel=2e-3)
     assert compare_cases(run, 0, 1)[0].floor == pytest.approx(0, abs=2e-3)  # of sockets and their twin
     assert sorted(system_ratio.other for system_ratio in experiment("overview").ratios(run)) == [1, 2]
-    assert "again" not in f"{tables.calls(run)} {tables.costs(run)} {experiment('overview').conclusion(run)}"
+    assert (
+        "again" not in f"{result_tables.calls(run)} {result_tables.costs(run)} {experiment('overview').conclusion(run)}"
+    )
     shown = {label.get_text() for label in figure.panel(run, "layers").axes[0].get_yticklabels()}
     assert len(shown & {"sockets ipc", "zeromq ipc", "nng ipc", "sockets ipc again"}) == 3
     assert "8 blocks of 4 slices of 25 ms" in figure.caption(run) and "up to 3 cases" in measured(run)

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import socket
 import sys
+import textwrap
 
 import numpy as np
 import own_system
@@ -13,7 +14,7 @@ import pytest
 from conftest import answered
 from specs import server_spec
 
-from bench import systems
+from bench import contract, systems
 from bench.contract import TRANSPORTS, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError, UsageError
 from bench.measurement import routers as routers_of
@@ -258,3 +259,11 @@ def test_no_system_is_skipped_because_its_file_is_broken():
 @pytest.mark.skipif("ROUNDTRIP_ALL_SYSTEMS" not in os.environ, reason="asked for by ROUNDTRIP_ALL_SYSTEMS=1")
 def test_no_system_is_missing():
     assert not MISSING
+
+
+def test_the_example_of_the_contract_is_a_whole_system(tmp_path, with_systems):
+    example = contract.__doc__.partition("::\n\n")[2].partition("\nEach file must define:")[0]
+    (tmp_path / "shortest.py").write_text(textwrap.dedent(example))
+    with_systems(tmp_path)
+    told = measure(Case("shortest", "ipc", max_calls=20), 2.0, 1).ledger
+    assert told["calls"] == told["server_calls"] == 20 and not told["errors"]

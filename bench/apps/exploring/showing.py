@@ -14,7 +14,7 @@ from bench.analysis.trust_card import Check, tally
 from bench.apps.exploring.axis import BASE, Shown
 from bench.apps.exploring.result_set import Result
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
-from bench.grammar import Estimand, tables
+from bench.grammar import Estimand, result_tables
 from bench.grammar.axes import explaining_emptiness, style
 from bench.grammar.markup import as_html, png, table
 from bench.grammar.statement import as_markdown
@@ -105,7 +105,7 @@ def heading_of(text: str) -> str:
 
 def card(result: Entry) -> str:
     """Return a result's trust card."""
-    return f'<div class="rt-card">{table(tables.card(list(result.card)), border=0)}</div>'
+    return f'<div class="rt-card">{table(result_tables.card(list(result.card)), border=0)}</div>'
 
 
 def numbers(entries: Sequence[Entry]) -> str:
@@ -120,7 +120,11 @@ def numbers(entries: Sequence[Entry]) -> str:
         if not entry.carries
     ]
     text = as_html(paragraphs(as_markdown(medians.statements(entries[0].result.run)), *without))
-    frames = [frame for make in (tables.calls, tables.loads, tables.costs) if len(frame := _frame(entries, make))]
+    frames = [
+        frame
+        for make in (result_tables.calls, result_tables.loads, result_tables.costs)
+        if len(frame := _frame(entries, make))
+    ]
     folded = f"<details><summary>Tables</summary>{'<br>'.join(table(frame, border=0) for frame in frames)}</details>"
     return f'<div class="rt-numbers"><p>{text}</p>{folded}</div>'
 
@@ -137,7 +141,7 @@ def _frame(entries: Sequence[Entry], make: Callable[[Run], pd.DataFrame]) -> pd.
     """Return one table of all results; a load table only of open loads, where it says more than the first."""
     frames = []
     for entry in entries:
-        if make is tables.loads and not entry.row.paced:
+        if make is result_tables.loads and not entry.row.paced:
             continue
         frame = make(entry.result.run)
         label = entry.result.run.labels[entry.result.number]

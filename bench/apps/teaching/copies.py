@@ -16,12 +16,13 @@ import nbformat
 from bench.apps import scenarios
 from bench.apps.teaching import labs
 from bench.apps.teaching.labs import Lab
-from bench.errors import UsageError
+from bench.errors import DataError, UsageError
 from bench.plan import paths
 from bench.run.files import writing
 
 TAG = "answer"
 LINE = re.compile(r"^answer = .*$", re.MULTILINE)
+CHECK = re.compile(r'^bench\.check\("([^"]+)", answer\)$', re.MULTILINE)
 OPEN = "answer = None  # your answer"
 CHECKED, HANDED_IN = "answer)", "answer, hand_in=True)"  # the end of a self-test's call
 REQUIRED = 'predictions: str = "required"  # nothing is measured before the questions are answered'
@@ -104,6 +105,17 @@ def _open(number: int) -> Notebook:
     return nbformat.v4.new_markdown_cell(text, id=f"open-{number}-answer")
 
 
+def _refuse_unreadable(document: Notebook, name: str) -> None:
+    """Raise DataError for a cell tagged ``answer`` from which no copy can be made."""
+    for number, cell in enumerate(document["cells"], 1):
+        lines = [LINE.findall(source(cell)), CHECK.findall(source(cell))]
+        if tagged(cell, TAG) and [*map(len, lines)] != [1, 1]:
+            raise DataError(
+                f"{name}, cell {number}: a cell tagged answer has one line answer = ... and one line "
+                f'bench.check("{Path(name).stem} e1", answer)'
+            )
+
+
 ANSWERS = "model-answers.md"
 FOR_STUDENTS = ("handout.md", "help.md", "projects/*.md")  # of the lecturer's pack
 STUDENT = "student"  # the folder of copies
@@ -130,9 +142,12 @@ def write(folder: Path, lab: Lab | None = None) -> list[Path]:
 
     The documents that notebooks link to are copied beside them, without the tables and pictures of the reference runs:
     they would answer the questions that students predict. A link to what is not copied becomes plain text. UsageError
-    if a copy that is there has been changed: it may hold a student's answers.
+    if a copy that is there has been changed: it may hold a student's answers. DataError for a cell tagged ``answer``
+    that has not one line with the answer and one with its check.
     """
     subjects = [scenarios.chosen(name) for name in (lab.notebooks if lab else scenarios.notebooks())]
+    for subject in subjects:
+        _refuse_unreadable(nbformat.read(subject.notebook, 4), subject.notebook.name)
     places = _places([subject.notebook.name for subject in subjects])
     copied = {
         folder / STUDENT / subject.notebook.name: student(

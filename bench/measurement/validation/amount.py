@@ -15,7 +15,7 @@ from bench.measurement.validation.profiles import PROFILES, in_slices, make_plan
 from bench.plan import hosts, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.plan.slicing import ALIKE, MOST_SLICE_MS
+from bench.plan.slicing import IN_COMMON, MOST_SLICE_MS
 
 
 @dataclass(frozen=True)
@@ -94,18 +94,17 @@ class InTurns(OnHosts):
         cases: Sequence[Case],
         absent: dict[str, str] | None = None,
         class_s: float | None = None,
-        alike: Sequence[str] = ALIKE,
+        in_common: Sequence[str] = IN_COMMON,
         blocks_s: float = PROFILES["class"].blocks_s,
     ) -> Plan:
         """Return the validated plan; in slices where at least two cases can take turns.
 
-        alike: the factors that cases have in common which are compared with each other, where not all fit into one
-        group. blocks_s: how long all blocks take in the profile class, in seconds.
+        in_common: see ``Sweep``. blocks_s: how long all blocks take in the profile class, in seconds.
         """
         plan = super().plan(notebook, cases, absent, class_s)
         seconds = blocks_s if self.profile == "class" else PROFILES[self.profile].blocks_s
         until_width = parameters.percent(self.until_width, "until_width") if self.until_width else 0.0
-        plan = in_slices(plan, self.slice_s, self.starts, self.window_s, alike, seconds)
+        plan = in_slices(plan, self.slice_s, self.starts, self.window_s, in_common, seconds)
         return replace(plan, until_width=until_width)
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bench import systems
 from bench.errors import UsageError
-from bench.measurement.validation import estimate, support
+from bench.measurement.validation import plan_time, support
 from bench.plan import parameters, slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -78,21 +78,21 @@ def in_slices(
     slice_s: float,
     starts: object = None,
     window_s: object = None,
-    alike: Sequence[str] = slicing.ALIKE,
+    in_common: Sequence[str] = slicing.IN_COMMON,
     seconds: float = PROFILES["class"].blocks_s,
 ) -> Plan:
     """Return a plan whose cases take turns in slices; as it is where fewer than two cases can.
 
     Without ``window_s`` each case has ``ROUNDS`` slices in a block; without ``starts`` there are as many blocks as
     ``seconds`` have time for. Cases of a system that works while it sleeps have starts of their own: its file says so
-    by ``AWAKE``. alike: see ``slicing.groups``.
+    by ``AWAKE``. in_common: see ``slicing.groups``.
     """
     apart = {index for index, case in enumerate(plan.cases) if not takes_turns(case)}
-    groups = slicing.groups(plan.cases, alike, apart) if slice_s else []
+    groups = slicing.groups(plan.cases, in_common, apart) if slice_s else []
     if not groups:
         return plan
     length_s = ROUNDS * slice_s if parameters.literal(window_s) is None else plan.window_s
     sliced = replace(plan, slice_s=slice_s, window_s=length_s, groups=tuple(map(tuple, groups)))
     if parameters.literal(starts) is not None:
         return sliced
-    return replace(sliced, starts=estimate.blocks_in(sliced, seconds))
+    return replace(sliced, starts=plan_time.blocks_in(sliced, seconds))

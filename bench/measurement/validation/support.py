@@ -13,7 +13,7 @@ from bench.child import generators
 from bench.codecs.message_types import BYTES
 from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
-from bench.measurement.validation import connection_use, message_support, reply_streams, sources
+from bench.measurement.validation import connection_use, message_support, reply_stream_support, sources
 from bench.plan import arrivals, credentials, hosts, namespaces, parameters
 from bench.plan.case import (
     ENGINES,
@@ -77,7 +77,7 @@ def checked(case: Case) -> Case:
     if credentials.wanted(case.options):
         _check_encrypted(case)
     if case.load == "reply_stream":
-        reply_streams.check(case, module)
+        reply_stream_support.check(case, module)
     elif getattr(module, "has_streams", False):
         raise UsageError(f"{case.system} answers with streams of messages: measure them by bench run streaming")
     if case.engine == "wire":

@@ -30,7 +30,7 @@ TOO_FEW = "n/a (too few in a start)"
 
 
 def _median(run: Run, case: int, name: str, otherwise: str = "n/a") -> str:
-    """Return a quantity of a case without its range; ``otherwise`` where it is not known."""
+    """Return a quantity of a case without its range; ``otherwise`` if it is not known."""
     spread = run.over_starts(case, name)
     return otherwise if math.isnan(spread.middle) else spread.words(quantity_of(name).text)
 
@@ -118,7 +118,7 @@ def _searched(run: Run, number: int) -> Row:
 
 
 def _connections(case: Case) -> Row:
-    """Return how a case uses connections, in words, where that is not the usual way."""
+    """Return how a case uses connections, in words, if that is not the usual way."""
     words = [
         f"renewed after {counted(case.calls_per_connection, 'call')}" if case.calls_per_connection else "",
         f"{case.outstanding} calls under way" if case.outstanding > 1 else "",
@@ -182,7 +182,7 @@ def _closed_loops(run: Run) -> pd.DataFrame:
 
 
 def _described(run: Run, case: int) -> Row:
-    """Return whose calls the quantiles of a case describe, where several hosts took part."""
+    """Return whose calls the quantiles of a case describe, if several hosts took part."""
     hosts = per_host.described(run, case)
     return {"quantiles of": hosts} if hosts else {}
 
@@ -264,7 +264,7 @@ def _of_server(run: Run, number: int, name: str, words: Callable[[Run, int, str]
 
 
 def _of_router(run: Run, case: int, unit: str) -> Row:
-    """Return the router's column where there is a router."""
+    """Return the router's column if there is a router."""
     name = "router_cpu_us_per_call"
     return {} if math.isnan(run.over_starts(case, name).middle) else {f"router CPU/{unit}": level(run, case, name)}
 
@@ -272,7 +272,7 @@ def _of_router(run: Run, case: int, unit: str) -> Row:
 def disturbances(run: Run) -> pd.DataFrame:
     """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts).
 
-    Of other processes, where the windows of its starts are too short for that, over all of them.
+    If the windows of its starts are too short to show the share of other processes, it is that over all starts.
     """
     columns = {
         "steal_ns": "steal (other guests)",
