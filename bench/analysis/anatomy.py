@@ -29,9 +29,11 @@ from bench.run.start_values import ROLES
 
 EDGE_NS = 3_000  # between a call's own times and the first and last event that is kept of it
 LEAST_CALLS = 20  # traced calls of a request: fewer say too little of it
-SLOW = 0.99  # of the traced calls: those above it are the slow ones
+SLOW, LEAST_SLOW = 0.01, 5  # the slowest calls: this share of the traced ones, and at least so many
+LEAST_OF_SLOW = 100  # traced calls: of fewer, five are not the slowest
 Row = tuple[str, str]  # role, and what
 
+INTERRUPTED: Row = ("", OTHER)
 ROWS: tuple[Row, ...] = (
     ("client", USER),
     ("client", KERNEL),
@@ -45,7 +47,7 @@ ROWS: tuple[Row, ...] = (
     ("server", USER),
     ("server", KERNEL),
     ("client", WAKING),
-    ("", OTHER),
+    INTERRUPTED,
     ("", OUTSIDE),
 )
 """The rows of a breakdown, in the order in which they are shown."""
@@ -159,10 +161,31 @@ def typical(run: Run, case: int, request: int | None = None) -> pd.DataFrame:
     return rows[(ranks > 0.25) & (ranks <= 0.75)]
 
 
-def slow(run: Run, case: int) -> pd.DataFrame:
-    """Return the rows of a case's breakdown of the calls whose RTT is above the p99 of all of them."""
-    rows = breakdown(run, case)
-    return rows[rows["rtt_ns"] > rows["rtt_ns"].quantile(SLOW)]
+class Slow(NamedTuple):
+    """The slowest calls of a case or request, typical ones, and those left out; frames as ``breakdown`` has them.
+
+    interrupted: calls as slow as these for which another process held the CPU most of the extra time.
+    """
+
+    rows: pd.DataFrame
+    usual: pd.DataFrame
+    interrupted: pd.DataFrame
+
+
+def slow(run: Run, case: int, request: int | None = None) -> Slow | None:
+    """Return the slowest 1 % of a case's calls, or of a request's, at least five; None of fewer than 100 calls.
+
+    Without those that another process made slow: else it hides what the case's own slow calls do.
+    """
+    rows, usual = breakdown(run, case), typical(run, case, request)
+    rows = rows if request is None else rows[rows["request"] == request]
+    extra_ns = rows["rtt_ns"] - usual["rtt_ns"].mean()
+    is_interrupted = (extra_ns > 0) & (rows[INTERRUPTED] > extra_ns / 2)
+    own = rows[~is_interrupted]
+    if len(own) < LEAST_OF_SLOW:
+        return None
+    slowest = own.nlargest(max(LEAST_SLOW, round(SLOW * len(own))), "rtt_ns")
+    return Slow(slowest, usual, rows[is_interrupted & (rows["rtt_ns"] >= slowest["rtt_ns"].min())])
 
 
 def typical_us(run: Run, case: int, row: Row | None = None, request: int | None = None) -> "pd.Series[float]":

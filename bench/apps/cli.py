@@ -164,8 +164,9 @@ def capacity(**asked: Any) -> None:
 @click.option("--out", type=FOLDER, metavar="FOLDER", help="Where the page is written; without it, the folder figures.")
 @click.option("--i-may-load-this", "host", metavar="HOST", help="A host beside this machine to measure at.")
 @click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI, gRPC).")
+@several("--header", "headers", metavar="HEADER", help='Of --new: "X-Api-Token: {env:TOKEN}" is sent, and written so.')
 @flag("--schema", help="Print the JSON Schema of service files, for an editor.")
-def service(url: str | None, schema: bool, **asked: Any) -> int:
+def service(url: str | None, headers: tuple[str, ...], schema: bool, **asked: Any) -> int:
     """Measure a service of your own, described by FILE.yaml: round trips, CPU time per call, capacity; write one page.
 
     docs/services.md says what the file holds. Exit with 1 if the results are INVALID.
@@ -176,7 +177,7 @@ def service(url: str | None, schema: bool, **asked: Any) -> int:
     if schema:
         echo(json.dumps(service_file.schema(), indent=1))
     elif url:
-        echo(first_service_file.text(url))
+        echo(first_service_file.text(url, headers))
     else:
         return 0 if service_page.make(**asked, say=echo) else 1
     return 0

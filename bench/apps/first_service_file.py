@@ -7,7 +7,7 @@ import re
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
@@ -15,7 +15,7 @@ import yaml
 
 from bench import systems
 from bench.errors import DataError, TransportError, UsageError
-from bench.plan import documents, values, yaml_text
+from bench.plan import documents, service_file, values, yaml_text
 from bench.text import counted, one_line, quoted
 
 DESCRIPTIONS = (
@@ -24,6 +24,7 @@ DESCRIPTIONS = (
 )
 METHODS = ("get", "post", "put", "patch")  # what deletes is left to the user
 FORM = "application/x-www-form-urlencoded"
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 MOST_BYTES = 5_000_000
 MOST_WRITTEN = 60_000  # characters of requests, fewer than a service file may hold
 FORMATS = {"uuid": "123e4567-e89b-42d3-a456-426614174000", "email": "ada@example.org", "uri": "https://example.org/"}
@@ -42,11 +43,13 @@ ENDLESS = object()  # stands for a value that has no end
 ELSEWHERE = ("accept", "content-type", "authorization")  # what OpenAPI describes otherwise than as parameters
 
 
-def text(url: str) -> str:
+def text(url: str, headers: Sequence[str] = ()) -> str:
     """Return the file's text; UsageError for what is no such URL, DataError where nothing answers there.
 
-    A service over gRPC is asked for its interface, also where its address begins with http.
+    A service over gRPC is asked for its interface, also where its address begins with http. headers: of every request,
+    as "Name: value", which are sent and written; {env:NAME} in a value is filled in when it is sent.
     """
+    named = dict(map(_header, headers))
     address = urlsplit(url)
     if address.scheme not in ("http", "https", "grpc") or not address.hostname:
         raise UsageError(
@@ -57,19 +60,47 @@ def text(url: str) -> str:
     if user:
         notes.append("The URL has credentials, which are not written here: give them under headers.")
     try:
-        requests = None if address.scheme == "grpc" else _of_http(base, address.path, address.query, notes)
+        requests = None if address.scheme == "grpc" else _of_http(base, address.path, address.query, named, notes)
     except http.client.HTTPException as reason:  # what answers does not speak HTTP/1.1
         if address.scheme == "https":
             raise DataError(f"{base} does not answer over HTTP/1.1 ({reason!r}): write the file by hand") from reason
         requests = None
     if requests is None:
+        if named:
+            raise UsageError("headers are sent over HTTP only: write those of a gRPC service into its file")
         base, requests = f"http://{place}", _of_grpc(place)
     if not (written := "".join(_written(requests, notes))):
         raise DataError(f"{base} describes no request that can be written: {(notes or ['it has no paths'])[0]}")
     notes.insert(
         0, "Check paths, values and weights, and say under expect what a right reply holds (docs/services.md)."
     )
-    return "".join(f"# {one_line(line)}\n" for line in notes) + f"address: {base}\nrequests:\n{written}".rstrip()
+    shared = yaml.safe_dump({"headers": named}, sort_keys=False) if named else ""
+    return (
+        "".join(f"# {one_line(line)}\n" for line in notes) + f"address: {base}\n{shared}requests:\n{written}".rstrip()
+    )
+
+
+def _header(line: str) -> tuple[str, str]:
+    """Return the name and the value of a header; UsageError for a line that is none."""
+    name, colon, value = line.partition(":")
+    if not colon or not HEADER_NAME.fullmatch(name) or not (value.isprintable() and value.isascii()):
+        raise UsageError(f'{quoted(line)} is no header: write --header "X-Api-Token: {{env:TOKEN}}"')
+    return name, value.strip()
+
+
+def _asked(url: str, headers: Mapping[str, str]) -> urllib.request.Request:
+    """Return a request for a URL with these headers, which are not sent on to where it is redirected.
+
+    SystemFileError for a variable of the environment that is not set.
+    """
+    request = urllib.request.Request(url)
+    for name, template in headers.items():
+        request.add_unredirected_header(name, values.text(template, _variable_of))
+    return request
+
+
+def _variable_of(name: str) -> str:
+    return service_file.variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
 
 def _written(requests: list[dict[str, Any]], notes: list[str]) -> Iterator[str]:
@@ -96,19 +127,22 @@ def _written(requests: list[dict[str, Any]], notes: list[str]) -> Iterator[str]:
         names, left = names | {name}, left - len(part)
 
 
-def _of_http(base: str, path: str, query: str, notes: list[str]) -> list[dict[str, Any]]:
+def _of_http(base: str, path: str, query: str, headers: Mapping[str, str], notes: list[str]) -> list[dict[str, Any]]:
     """Return a request for each operation of a service's OpenAPI description, or one for the path.
 
     A file has no streams beside calls: operations that answer with streams of events are taken if all do.
     """
     target = (path or "/") + f"?{query}" * bool(query)
     urls = (base + (path.rstrip("/") + each if each else target) for each in DESCRIPTIONS)
-    descriptions = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
+    descriptions = (
+        (url, value) for url in urls if isinstance((value := _read(_asked(url, headers)) or {}).get("paths"), dict)
+    )
     if not (described := next(descriptions, None)):
-        if (status := _status(base + target)) >= 400:
-            raise DataError(
-                f"{base}{target} answers with status {status}: give the URL of an OpenAPI description, or of a path"
-            )
+        if (status := _status(_asked(base + target, headers))) >= 400:
+            remedy = "give the URL of an OpenAPI description, or of a path"
+            if status in (401, 403):
+                remedy = 'give the header that it asks for, such as --header "X-Api-Token: {env:TOKEN}"'
+            raise DataError(f"{base}{target} answers with status {status}: {remedy}")
         notes.append("No OpenAPI description was found: give its URL, or write the requests.")
         if status >= 300:
             notes.append(
@@ -116,7 +150,7 @@ def _of_http(base: str, path: str, query: str, notes: list[str]) -> list[dict[st
             )
         return [{"name": "root", "http": {"path": target}, "expect": {"status": status}}]
     requests = list(_requests(*described, notes))
-    if _has_security(described[1]):
+    if _has_security(described[1]) and not headers:
         notes.append(
             'Some requests need a login: headers: {Authorization: "Bearer {env:TOKEN}"}, or as the service has it.'
         )
@@ -150,10 +184,11 @@ def _of_grpc(address: str) -> list[dict[str, Any]]:
     return requests
 
 
-def _status(url: str) -> int:
-    """Return the status of a URL; DataError if nothing answers."""
+def _status(request: urllib.request.Request) -> int:
+    """Return the status of the reply to a request; DataError if nothing answers."""
+    url = request.full_url
     try:
-        with AS_IT_ANSWERS.open(url, timeout=5) as response:
+        with AS_IT_ANSWERS.open(request, timeout=5) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -169,13 +204,14 @@ def _silent(url: str, reason: OSError) -> DataError:
     return DataError(f"{url} has no answer ({cause}): correct the URL, or look at the service's log")
 
 
-def _read(url: str) -> dict[str, Any] | None:
-    """Return the JSON object at a URL; None if there is none, DataError if nothing listens, or it is too large.
+def _read(request: urllib.request.Request) -> dict[str, Any] | None:
+    """Return the JSON object that a request gets; None if none, DataError if nothing listens, or it is too large.
 
     A service that runs may fail, drop the connection or be slow where nobody has asked before: then there is none.
     """
+    url = request.full_url
     try:
-        with DIRECT.open(url, timeout=5) as response:
+        with DIRECT.open(request, timeout=5) as response:
             content = response.read(MOST_BYTES + 1)
             if response.headers.get("Content-Encoding", "").lower() in ("gzip", "deflate"):
                 content = zlib.decompressobj(wbits=47).decompress(content, MOST_BYTES + 1)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import systems
-from bench.analysis import checks, stalls, trust_card
+import pandas as pd
+
+from bench import stats, systems
+from bench.analysis import checks, quantiles, request_mix, stalls, trust_card
 from bench.apps import notebook, numbers
 from bench.errors import BENCH, UsageError
 from bench.grammar import figure as panels
@@ -25,9 +27,11 @@ from bench.plan.objective import Objective
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run
-from bench.text import duration, listed, one_line, paragraphs, unmarked
+from bench.text import counted, duration, listed, one_line, paragraphs, unmarked
 
 Say = Callable[[str], None]
+SHARES = ("share of calls", "share of time")  # of a request
+MOST_REQUESTS = 10  # in the terminal; the page has all
 
 
 def make(
@@ -56,7 +60,7 @@ def make(
     runs = list[Run]()
     try:
         for run in measure(file, objective, clients, profile, engine, say):
-            say(f"\n{unmarked(paragraphs(conclusion(run), card(run)))}\n")
+            say(f"\n{unmarked(paragraphs(conclusion(run), round_trips(run), card(run)))}\n")
             runs.append(run)
     finally:  # what was measured is kept, also where the search fails
         if runs:
@@ -67,9 +71,13 @@ def make(
 
 
 def card(run: Run) -> str:
-    """Return how many checks passed, and in a line for each caution what was found."""
+    """Return how many checks passed, and in a line for each caution the whole finding."""
     outcomes = checks.check(run)
-    cautions = [f"{each.name}: {one_line(each.found, 160)}" for each in outcomes if each.verdict == trust_card.CAUTION]
+    cautions = [
+        f"{each.name}: {one_line(each.found, len(each.found))}"
+        for each in outcomes
+        if each.verdict == trust_card.CAUTION
+    ]
     return "\n".join([trust_card.tally(outcomes).line, *cautions])
 
 
@@ -80,6 +88,37 @@ def conclusion(run: Run) -> str:
     """
     shown = of_run(run)
     return paragraphs(shown.answer(run), shown.preliminary(run), stalls.held_back(run))
+
+
+def round_trips(run: Run) -> str:
+    """Return a table of the RTT of all calls and of each request, and the CPU time per call; "" of other runs."""
+    if run.plan.notebook != "latency":
+        return ""
+    case = own_case(run)
+    counts, of_mix = request_mix.counts(run, case), result_tables.requests_of_mix(run)
+    rtt = {f"p{100 * p:g}": p for p in stats.QUANTILES[:3]}
+    rows: dict[str, dict[str, object]] = {
+        name or "all calls": {title: _value(quantiles.quantile(run, case, p, "rtt", name)) for title, p in rtt.items()}
+        | {title: of_mix.loc[name, title] if name else "" for title in SHARES if counts}
+        for name in ["", *list(counts)[:MOST_REQUESTS]]
+    }
+    cpu, left = result_tables.costs(run).loc[run.labels[case]], len(counts) - MOST_REQUESTS
+    lines = [
+        "RTT of one caller (n/a: too few calls); ranges and intervals are on the page:",
+        pd.DataFrame.from_dict(rows, orient="index").to_string(),
+        f"and {counted(left, 'request')} more, on the page" if left > 0 else "",
+        f"CPU time per call [range over starts]: client {cpu['client CPU/call']}, server {cpu['server CPU/call']}",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _value(quantile: quantiles.Quantile) -> str:
+    return quantile.spread.words(duration) if quantile.over else "n/a"
+
+
+def own_case(run: Run) -> int:
+    """Return the number of the case that is the service, not beside it."""
+    return next(case for case in run.numbers if run.case(case).system not in ("sockets", "loopback"))
 
 
 def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> Iterator[Run]:
@@ -142,7 +181,7 @@ def described(service: service_file.Service) -> str:
 
 def headline(first: Run, *others: Run) -> dict[str, Any]:
     """Return the page's numbers: of the service's round trips and its capacity, or of its streams; and the runs."""
-    case = next(case for case in first.numbers if first.case(case).system not in ("sockets", "loopback"))
+    case = own_case(first)
     summary: dict[str, Any] = {"service": first.case(case).system}
     if first.plan.notebook == "latency":
         summary |= {"round_trip": numbers.values(first, case)}

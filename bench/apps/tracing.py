@@ -1,19 +1,18 @@
 """``bench trace RUN``: cases of a stored run are measured again, traced, to say where the time goes in one call."""
 
 import contextlib
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from bench import systems
 from bench.analysis import stalls
+from bench.apps import notebook
 from bench.errors import BENCH, DataError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, trace
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.measurement.validation.profiles import in_slices, make_plan
-from bench.plan import paths, slicing
+from bench.plan import service_file, slicing
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.folder import Folder
@@ -27,7 +26,7 @@ LEAST_CALLS, LONGEST_S = 4, 0.5  # a slice has time for so many of the slowest c
 TRACEABLE = "one caller in a closed load, with a server of its own here"
 TABLES = {
     "breakdown": "The mean of the middle half of the traced calls",
-    "slow": "The slowest calls",
+    "slow": "The slowest 1 % of the traced calls (at least five), without those that another process made slow",
     "levels": "Starts",
 }
 
@@ -35,14 +34,23 @@ TABLES = {
 def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     """Measure cases of a run again, traced; return where the time of their calls goes.
 
-    name: of a run; "latest", the newest with such cases; or a service file, the newest with such cases of this service.
-    wanted: parts of their labels; none: the first ones that can be traced. UsageError where nothing can be.
+    name: of a run; "latest", the newest with such cases; or a service file, the newest with such cases of this service,
+    which is measured if there is none. wanted: parts of their labels; none: the first ones that can be traced.
+    UsageError where nothing can be.
     """
     system = systems.adopt(name) if name.endswith(systems.SERVICE) else ""
-    measured = Run(newest(system) if system or name in ("", "latest") else stored.find(name))
-    asked = measured.folder.plan()
     if reason := trace.why_not():
-        raise UsageError(f"{reason}; the notebook shows a stored one: {BENCH} run {NOTEBOOK} -p source reference")
+        stored_one = f"; the notebook shows a stored one: {BENCH} run {NOTEBOOK} -p source reference"
+        raise UsageError(f"{reason}{'' if system else stored_one}")
+    if system:
+        measured = Run(newest(system) or _measured(system))
+    elif name in ("", "latest"):
+        if not (folder := newest()):
+            raise UsageError(f"no run has a case that can be traced: {TRACEABLE}; {BENCH} run latency makes one")
+        measured = Run(folder)
+    else:
+        measured = Run(stored.find(name))
+    asked = measured.folder.plan()
     cases = [pair for pair in zip(measured.labels, asked.cases, strict=True) if system in ("", pair[1].system)]
     _refuse_unknown(name, [case for _, case in cases])
     twins = [replace(case, traced=True) for _, case in cases if not case.traced]
@@ -63,16 +71,24 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     return "\n\n".join([*_tables(run), unmarked(answer), _storage(run)])
 
 
-def newest(system: str = "") -> Folder:
-    """Return the newest run with a case that can be traced, of a system if one is named; UsageError without one."""
+def newest(system: str = "") -> Folder | None:
+    """Return the newest run with a case that can be traced, of a system if one is named; None if there is none."""
     for folder in reversed(stored.all_runs()):
         with contextlib.suppress(DataError):  # a damaged run does not hide older ones
             cases = [case for case in folder.plan().cases if system in ("", case.system) and not case.source]
             if any(map(can_be_traced, cases)) and folder.done():
                 return folder
-    file = shlex.quote(paths.shown(Path(systems.file_of(system)))) if system else ""
-    what, measure = (f" of {system}", f" -p system {file}") if system else ("", "")
-    raise UsageError(f"no run{what} has a case that can be traced: {TRACEABLE}; {BENCH} run latency{measure} makes one")
+    return None
+
+
+def _measured(system: str) -> Folder:
+    """Return a short run of a service: how long its slowest calls take. UsageError if its calls cannot be traced."""
+    service = service_file.read(systems.file_of(system))
+    if service.is_running or systems.has_streams(system):
+        what = "answers with streams" if systems.has_streams(system) else "runs already"
+        raise UsageError(f"{system} {what}, so its calls cannot be traced: that takes {TRACEABLE}")
+    run = notebook.measure("latency", system=system, transport=service.transport, profile="smoke")
+    return run.folder
 
 
 def _refuse_unknown(name: str, cases: Sequence[Case]) -> None:

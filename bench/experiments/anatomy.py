@@ -1,6 +1,7 @@
 """anatomy.ipynb: where the time of one call goes, from traces of the kernel's scheduler and of system calls."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from matplotlib.axes import Axes
 
 from bench import systems
 from bench.analysis import anatomy
-from bench.analysis.anatomy import ROWS, Count, Row, row_words
+from bench.analysis.anatomy import ROWS, Count, Row, Slow, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.analysis.turns import outlasted
 from bench.errors import UsageError
@@ -42,7 +43,6 @@ LEAST_CODE = 0.1  # of a role's user code: a file whose code is less of it every
 LEAST_SAMPLES = 30  # of a role: of fewer no shares are shown
 LEAST_WRITTEN = 0.13  # of the axis: a part that is narrower has no number in it
 SEEN_BESIDE = 1.02  # times the work on the path: more of it is seen beside the path
-LEAST_SLOW = 5  # calls: of fewer nothing is said
 MOST_NAMED = 3  # rows of a case that the answer names
 LEAST_COUNT = 0.05  # per call: what is rarer belongs to no call
 
@@ -352,21 +352,36 @@ def plus(us: float) -> str:
 
 @as_table("row")
 def slow_table(run: Run) -> Iterator[Mapping[str, object]]:
-    """Yield the rows in which the slowest 1 % of the traced calls are longer than typical ones, the largest first."""
+    """Yield the rows in which the slowest 1 % of the traced calls are longer than typical ones, the largest first.
+
+    Of a service with several requests also of each that has enough calls. Calls that another process made slow are
+    left out, and counted.
+    """
     for case in chosen(run, shown):
-        usual, slowest = anatomy.typical(run, case), anatomy.slow(run, case)
-        if len(slowest) < LEAST_SLOW:
-            continue
-        more = {row: (slowest[row].mean() - usual[row].mean()) / 1e3 for row in ROWS}
-        whole = (slowest["rtt_ns"].mean() - usual["rtt_ns"].mean()) / 1e3
-        for row in sorted(more, key=more.__getitem__, reverse=True)[:3]:
-            yield {
-                "row": f"{name_of(run, case)}: {row_words(row)}",
-                "typical": duration(usual[row].mean() / 1e3),
-                "slowest 1 %": duration(slowest[row].mean() / 1e3),
-                "share of the difference of the RTT": f"{100 * more[row] / whole:.0f} %",
-                "slow calls": len(slowest),
-            }
+        requests = anatomy.requests(run, case)
+        names = run.calls.requests if requests else ()
+        yield from _slow_rows(name_of(run, case), anatomy.slow(run, case), names)
+        for request, number in requests.items():
+            yield from _slow_rows(f"{name_of(run, case)}, {request}", anatomy.slow(run, case, number))
+
+
+def _slow_rows(name: str, calls: Slow | None, requests: Sequence[str] = ()) -> Iterator[dict[str, object]]:
+    """Yield the three rows that differ most; requests: names of those whose slow calls are counted one by one."""
+    if calls is None:
+        return
+    typical_us, slow_us = (rows.mean(numeric_only=True) / 1e3 for rows in (calls.usual, calls.rows))
+    more = slow_us - typical_us
+    made = Counter(requests[number] for number in calls.rows["request"]) if requests else {}
+    count = ", ".join(f"{times} {request}" for request, times in made.items()) or len(calls.rows)
+    for row in sorted(ROWS, key=more.__getitem__, reverse=True)[:3]:
+        yield {
+            "row": f"{name}: {row_words(row)}",
+            "typical": duration(typical_us[row]),
+            "slowest": duration(slow_us[row]),
+            "share of the difference of the RTT": f"{100 * more[row] / more['rtt_ns']:.0f} %",
+            "slow calls": count,
+            "left out: another process ran": len(calls.interrupted),
+        }
 
 
 @as_table("row")

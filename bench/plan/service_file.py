@@ -511,7 +511,16 @@ def differs(wanted: Any, value: Any, path: str) -> str:
     if wanted == value and isinstance(wanted, bool) == isinstance(value, bool):  # to Python, True is 1
         return ""
     got, right = (one_line(redacted(json.dumps(each)), 60) for each in (value, wanted))
-    return f"{path} is {got}, expected {right}"
+    return f"{path} is {got}, expected {right}{_of_other_kind(wanted, value)}"
+
+
+def _of_other_kind(wanted: Any, value: Any) -> str:
+    """Return what to write where a text has the digits of the expected number, or a number those of the text."""
+    if isinstance(value, str) and type(wanted) in (int, float) and value == values.as_text(wanted):
+        return " (the reply has a text: draw texts, from a CSV file or a list)"
+    if isinstance(wanted, str) and type(value) in (int, float) and wanted == values.as_text(value):
+        return " (the reply has a number: draw numbers, from {numbers: FILE} or a list)"
+    return ""
 
 
 def read(file: str) -> Service:
@@ -765,7 +774,7 @@ def words_of_start(service: Service, port: str, path: str) -> list[str]:
 
     def value_of(name: str) -> str:
         if name.startswith("env:"):
-            return _variable(name[4:])
+            return variable(name[4:])
         if name not in known:
             remedy = f"write {{port}}, {{socket}} or {{env:NAME}}, or {{{{{name}}}}} for braces that are passed on"
             raise SystemFileError(f"{{{name}}} has no value there: {remedy}")
@@ -809,7 +818,7 @@ def filled(service: Service, request: Request, draws: Draws, known: "Mapping[str
 
     def value_of(name: str) -> Any:
         if name.startswith("env:"):
-            return _variable(name[4:])
+            return variable(name[4:])
         if name in known:
             return known[name]
         source = service.says.values.get(name)
@@ -833,7 +842,7 @@ def _recorded_request(service: Service, recorded: recording.Recorded) -> Prepare
     """Return a recorded request; of the environment's variables its headers may name, and no other values."""
 
     def value_of(name: str) -> Any:
-        return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
+        return variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
     templates = http_parts.merged(recorded.headers, service.says.headers)
     headers = _of_http(_headers(templates, value_of))
@@ -909,9 +918,11 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
     return Prepared(request.name, asked.method, target, headers, body, expect, save=request.save)
 
 
-def _variable(name: str) -> str:
+def variable(name: str) -> str:
+    """Return a variable of the environment, and hide its value in all that is quoted; SystemFileError if not set."""
     if name not in os.environ:
-        raise SystemFileError(f"the variable {name} of the environment is not set: set it before measuring")
+        remedy = "sudo removed it: write sudo -E" if "SUDO_UID" in os.environ else "set it before measuring"
+        raise SystemFileError(f"the variable {name} of the environment is not set: {remedy}")
     hide(name, os.environ[name])
     return os.environ[name]
 

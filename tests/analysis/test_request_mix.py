@@ -7,10 +7,13 @@ from handmade import in_order, recorded, usual
 from bench.analysis import quantiles, request_mix
 from bench.analysis.comparison import compare, compare_cases, evidence, in_words, judged
 from bench.analysis.verdicts import of_one_only, of_quantities, verdict_text
+from bench.apps import service_page
 from bench.apps.numbers import by_request
 from bench.grammar import result_tables
+from bench.grammar.table import level
 from bench.plan.case import Case
 from bench.run.start_record import Requests, StartRecord
+from bench.text import duration
 
 NAMES = ("price", "login")
 CALLS = 1000
@@ -43,6 +46,16 @@ def test_the_quantiles_of_each_request_are_those_of_its_calls():
     assert [*frame.index] == [*NAMES] and frame.loc["login", "share of time"].startswith(("68", "69"))
     samples = run.samples
     assert samples.loc[samples["request"] == "login", "rtt_ns"].min() > 1_500_000
+
+
+def test_the_terminal_has_the_rtt_of_each_request_and_the_cpu_time_of_a_service():
+    run = mixed([2000])
+    title, columns, *rows, cpu = service_page.round_trips(run).splitlines()
+    assert columns.split()[:3] == ["p50", "p90", "p99"] and "share of time" in columns
+    assert [row.split("  ")[0] for row in rows] == ["all calls", *NAMES]
+    of_login = quantiles.quantile(run, 0, 0.5, "rtt", "login").spread.words(duration)
+    assert of_login in rows[2] and f"client {level(run, 0, 'client_cpu_us_per_call')}, server " in cpu and title
+    assert "share" not in service_page.round_trips(mixed([2000], names=()))
 
 
 def test_a_run_without_a_mix_has_no_requests():

@@ -36,7 +36,7 @@ def test_list_shows_every_system_with_transports_and_options(command):
 def test_runs_and_show(command, one_run):
     assert one_run.id in command("runs").stdout
     text = command("show", "latest").stdout
-    assert one_run.id in text and "2 cases x 2 starts" in text
+    assert one_run.id in text and "2 cases (one is loopback, the instrument alone) x 2 starts" in text
     assert "PASS    answers" in text and "CAUTION starts" in text and "sockets ipc" in text
     assert command("show", one_run.id[:10]).stdout == text
 

@@ -100,22 +100,38 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("own_systems")
 def test_the_latest_is_the_newest_run_that_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "why_not", lambda: None)
     with pytest.raises(UsageError, match=r"no run has a case.*run latency makes one"):
-        tracing.newest()
+        tracing.text("latest", (), print)
     closed = handmade([Case("prices", "tcp")], [100], is_checked=False)
     other = handmade([Case("zeromq", "tcp")], [100])
     handmade([Case("zeromq", "tcp", load="open", offered_per_s=5)], [100])
     stored.create(other.plan, FACTS)  # of which nothing was measured
-    assert (tracing.newest().id, tracing.newest("prices").id) == (other.id, closed.id)
-    monkeypatch.setattr(trace, "why_not", lambda: None)
+    newest_ids = [folder and folder.id for folder in map(tracing.newest, ("", "prices", "users"))]
+    assert newest_ids == [other.id, closed.id, None]
     with pytest.raises(UsageError, match=rf"trace FOLDER/prices\.yaml, or .*=FOLDER \S+ trace {closed.id}"):
         tracing.text(closed.id, (), print)
     (tmp_path / "users.yaml").write_text("address: http://127.0.0.1:9\nrequests: [{name: a, http: {path: /}}]\n")
-    with pytest.raises(UsageError, match=r"no run of users has a case.*-p system \S+users\.yaml"):
+    with pytest.raises(UsageError, match="users runs already, so its calls cannot be traced"):
         tracing.text(str(tmp_path / "users.yaml"), (), print)
 
 
-def test_each_request_of_a_service_has_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("own_systems")
+def test_a_service_without_a_run_is_measured_before_it_is_traced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "users.yaml").write_text("start: [server, '{port}']\nrequests: [{name: a, http: {path: /}}]\n")
+    measured = handmade([Case("zeromq", "tcp")], [100])
+    asked: list[object] = []
+    monkeypatch.setattr(tracing.notebook, "measure", lambda *names, **more: asked.append((*names, more)) or measured)
+    monkeypatch.setattr(trace, "why_not", lambda: None)
+    with pytest.raises(UsageError, match="no case that can be traced"):  # of users: the run here is of another system
+        tracing.text(str(tmp_path / "users.yaml"), (), print)
+    assert asked == [("latency", {"system": "users", "transport": "tcp", "profile": "smoke"})]
+
+
+def traced_service() -> tuple[Run, pd.DataFrame]:
+    """Return a run of a service with three requests, and a breakdown of 1,000 calls, of which every tenth is slow."""
     run = handmade([Case("zeromq", "tcp", traced=traced) for traced in (False, True)], [100, 110], notebook="anatomy")
     vars(run)["calls"] = dataclasses.replace(run.calls, requests=("price", "report", "login"))
     names = pd.Index(["start", "request", "rtt_ns", *ROWS], tupleize_cols=False)
@@ -123,6 +139,28 @@ def test_each_request_of_a_service_has_a_column(monkeypatch: pytest.MonkeyPatch)
     made["request"] = [1 if number % 10 == 0 else 0 for number in made.index]
     made.loc[3, "request"] = 2  # once: nothing is said of it
     made["rtt_ns"] = made[ROWS[0]] = 50_000 + 950_000 * (made["request"] == 1)
+    return run, made
+
+
+def test_the_slowest_calls_are_those_that_no_other_process_made_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, made = traced_service()
+    monkeypatch.setattr(anatomy, "breakdown", lambda run, case: made[made["start"] == 1 - case])
+    costly, interrupted = range(0, 250, 10), range(5, 205, 10)  # 25 reports; 20 prices, which take longer
+    made["server", "user"] = [1_000_000 * (number in costly) for number in made.index]
+    made["", "another process"] = [9_000_000 * (number in interrupted) for number in made.index]
+    made["rtt_ns"] = made[list(ROWS)].sum(axis=1)
+    table = experiment.slow_table(run)
+    row = table.loc["zeromq tcp: server, user code"]
+    assert (row["slow calls"], row["slowest"], row["left out: another process ran"]) == ("10 report", "1.00 ms", 20)
+    of_request = table.loc["zeromq tcp, report: server, user code"]
+    assert (of_request["slow calls"], of_request["left out: another process ran"]) == (5, 0)
+    assert of_request["share of the difference of the RTT"] == "100 %"
+    made.drop(made.index[90:], inplace=True)
+    assert not len(experiment.slow_table(run))  # five of so few are not the slowest
+
+
+def test_each_request_of_a_service_has_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, made = traced_service()
     monkeypatch.setattr(anatomy, "breakdown", lambda run, case: made[made["start"] == 1 - case])
     table = experiment.rows_table(run)
     expected = {"zeromq tcp": "50.0 µs", "zeromq tcp, price": "50.0 µs", "zeromq tcp, report": "1.00 ms"}

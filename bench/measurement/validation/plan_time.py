@@ -8,6 +8,7 @@ from dataclasses import replace
 from bench import systems
 from bench.child import generators
 from bench.errors import SystemFileError, UsageError
+from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan import hosts, slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -130,7 +131,9 @@ def described(plan: Plan) -> str:
     else:
         amount = [counted(plan.starts, "start"), windows]
     taking_turns = len(plan.cases) - len(plan.apart) if plan.slice_s else len(plan.cases)
-    starts = f"{taking_turns} cases x {', '.join(filter(None, amount))}"
+    of_instrument = sum(case.system == INSTRUMENT for case in plan.cases)
+    instrument = f" (one is {INSTRUMENT}, the instrument alone)" if of_instrument == 1 < len(plan.cases) else ""
+    starts = f"{counted(taking_turns, 'case')}{instrument} x {', '.join(filter(None, amount))}"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])
 
 
