@@ -15,7 +15,7 @@ from bench.stats import intervals
 from bench.text import duration
 
 STARTS, CALLS = "starts", "calls"
-FEW_CHANGES = ", no interval: too few changes of level in a start"
+FEW_CHANGES = ", no interval: a start has too few fast and slow phases (a longer window has more)"
 
 
 @dataclass(frozen=True)
