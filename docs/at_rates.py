@@ -99,13 +99,13 @@ def sentences(run: Run) -> str:
     judged = [number for number in run.numbers if number not in without_times(run)]
     late_us = max(late.value for late in lateness(run, judged).values())
     return (
-        f"**{met(run)}.** Requests of {case.payload_bytes:,} B over {case.transport}, at random times "
-        f"([open loop](glossary.md#open-loop)), from {counted(case.clients, 'client')} in Python with a connection "
-        f"each; server and clients {IN_WORDS[case.placement]}, so at most two CPUs. The clients share a "
-        f"CPU: the p99 of how late they sent a request is up to {duration(late_us)}, which is part of these times and of "
-        "a raw socket's. *Overloaded*: requests came faster than replies, so clients, server or broker could not do "
-        "more. In brackets: the range over the starts, or, where a start has too few requests, the 95 % confidence "
-        "interval of all. *CPUs used*: by clients, server and broker together."
+        f"**{met(run)}.** Requests of {case.payload_bytes:,} B over {case.transport}, at random times ([open "
+        f"loop](glossary.md#open-loop)), from {counted(case.clients, 'client')} in Python with a connection "
+        f"each; server and clients {IN_WORDS[case.placement]}, so at most two CPUs. The clients share a CPU: "
+        f"the p99 of how late they sent a request is up to {duration(late_us)}, which is part of these times "
+        "and of a raw socket's. *Overloaded*: requests came faster than replies, so clients, server or broker"
+        " could not do more. In brackets: the range over the starts, or, where a start has too few requests, "
+        "the 95 % confidence interval of all. *CPUs used*: by clients, server and broker together."
     )
 
 
