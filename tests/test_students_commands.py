@@ -57,7 +57,7 @@ def test_each_command_of_a_students_page_is_one_that_the_program_takes(bundle):
 
 def made(folder, *words):
     """Return the lines that make would run in a folder whose .venv is ready."""
-    asked = ["make", "-n", "-o", ".venv/ready", *words]
+    asked = ["make", "--no-print-directory", "-n", "-o", ".venv/ready", *words]
     return subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
