@@ -61,5 +61,5 @@ def _times(run: Run, of_systems: Mapping[str, float], axes: Axes) -> None:
             anatomy.draw_bar(axes, y, {row: part_us * scale for row, part_us in parts.items()}, longest)
         write_beside(axes, y, rounded(us))
     axes.set_xlim(0, 1.02 * longest)
-    axes.set_xlabel("median RTT [µs], mean of the machines; parts as in traced calls of one")
+    axes.set_xlabel("median RTT [µs]: mean of the machines; parts: traced calls on one")
     axes.set_title("Where does that time go?")

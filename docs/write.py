@@ -12,6 +12,7 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
 from bench.experiments import clients, languages, latency, messages, overview, scaleup
+from bench.experiments.anatomy import row_words, rows_us
 from bench.grammar import P50, Level, contrast, result_tables
 from bench.grammar import figure as panels
 from bench.grammar.experiment import of_run
@@ -159,6 +161,27 @@ def anatomy_table(name: str, scenario: str = ANATOMY) -> str:
     return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {host}; {placed}.")
 
 
+def why_longer() -> str:
+    """Return why a call over gRPC in Python takes longer than over ZeroMQ, and than over gRPC in C++."""
+    run = reference(ANATOMY)
+    names = ("grpc_sync", "zeromq", "grpc_cpp")
+    slow, quick, cpp = (
+        rows_us(run, case) for name in names if (case := run.first(system=name, traced=True)) is not None
+    )
+    more: Counter[str] = Counter()
+    for row in slow:
+        kinds = (kind for kind in ("user code", "kernel", "waking") if kind in row_words(row))
+        more[next(kinds, "other processes")] += slow[row] - quick[row]
+    *parts, last = [f"{duration(us)} {kind}" for kind, us in more.most_common() if us > 1]
+    whole_us, cpp_us = sum(slow.values()), sum(cpp.values())
+    return (
+        f"**Why does a call over gRPC in Python take {duration(whole_us - sum(quick.values()))} longer than over "
+        f"ZeroMQ?** The difference is {', '.join(parts)} and {last}. In C++, over the same core of gRPC, a call takes "
+        f"{duration(cpp_us)}: {duration(whole_us - cpp_us)} of the {duration(whole_us)} come with the Python library "
+        "around that core."
+    )
+
+
 def summary() -> str:
     """Return a picture and a table of well-known systems, and how far they hold."""
     publication = published()
@@ -213,9 +236,9 @@ def well_known_lead(publication: Published) -> str:
         f"**A call over ZeroMQ takes {ratios['zeromq']} times as long as over a raw socket, over HTTP "
         f"{ratios['http_asgi']} to {ratios['http_aiohttp']} times, over gRPC in Python {ratios['grpc_sync']} times, "
         f"over WAMP {ratios['wamp_crossbar']} times.** One call of {_payload(publication)} at a time, over a Unix "
-        f"domain socket (`{published_tables.WELL_KNOWN_OVER}`), client and server on separate CPUs; geometric means of "
-        f"{counts} {_machines(publication)}, of {kinds}. The raw socket is in Python and takes "
-        f"{published_tables.rounded(published_tables.mean_us(publication, BASELINE))}."
+        f"domain socket (`{published_tables.WELL_KNOWN_OVER}`), client and server on separate CPUs. Ratios are "
+        f"geometric means over {counts} {_machines(publication)}, of {kinds}. Times are the mean of the raw socket, "
+        f"{published_tables.rounded(published_tables.mean_us(publication, BASELINE))} in Python, times the ratio."
     )
 
 
@@ -342,7 +365,7 @@ def decision() -> str:
         (
             "If not, or at a higher load: how many requests per second, and how soon must 99 % be answered?",
             "The row of your rate, [below](#at-your-rate): response time and CPUs used",
-            at_rates.met(rates),
+            f"{at_rates.met(rates)} (one run)",
         ),
         (
             "Are both on one machine, and does each microsecond count?",
@@ -503,8 +526,8 @@ def one_run() -> str:
 
 
 WORDS_OF_TABLES = (
-    'Two values with "or": the starts have two levels. "In these calls": one start has too few calls for the quantile, '
-    "so it is that of all calls ([how to read a table](reading-a-notebook.md))."
+    'Two values with "or": the two middle starts, which are more than 10 % apart. "In these calls": one start has too '
+    "few calls for the quantile, so it is that of all calls ([how to read a table](reading-a-notebook.md))."
 )
 
 
@@ -650,6 +673,7 @@ FROM_RUNS: dict[str, Makers] = {
     "docs/origins.md": {"origins": origins},
     "docs/anatomy.md": {
         "totals": functools.partial(anatomy_table, "totals", COUNTS),
+        "longer": why_longer,
         **{name: functools.partial(anatomy_table, name) for name in ("breakdown", "user", "added", "counts")},
         **{name: functools.partial(anatomy_table, name, "whatif") for name in ("predictions", "after_waiting")},
     },

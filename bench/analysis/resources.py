@@ -1,6 +1,6 @@
 """The CPUs that a case can use, as resources: the roles that share them, the demand per call, the utilization."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,12 @@ class Resource:
     def percent(self) -> str:
         """The utilization in per cent; near the limit ``FULL`` the decimals show on which side of it."""
         return percent_beside(self.busy, FULL)
+
+
+def cpus_used(run: Run, case: int, roles: Sequence[str] = ROLES) -> "pd.Series[float]":
+    """Return how many CPUs some roles used together in each start; NaN where the CPU time of none is known."""
+    percent: pd.Series[float] = run.starts_of(case)[[f"{role}_cpu_percent" for role in roles]].sum(axis=1, min_count=1)
+    return percent / 100
 
 
 @once_per_run

@@ -178,6 +178,8 @@ def service(url: str | None, headers: tuple[str, ...], schema: bool, **asked: An
         echo(json.dumps(service_file.schema(), indent=1))
     elif url:
         echo(first_service_file.text(url, headers))
+    elif headers:
+        raise click.UsageError("--header belongs to --new URL; a service that is measured has its headers in FILE.yaml")
     else:
         return 0 if service_page.make(**asked, say=echo) else 1
     return 0

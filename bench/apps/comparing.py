@@ -153,12 +153,12 @@ def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None) -> Outc
         if has_others and name in verdicts.BASELINES
     ]
     closing, failed = verdicts.verdict_text(list(chain(*comparisons)), at_most, not_judged)
-    parts = [_record(run, of_run, at_most, not_judged) for run, of_run in zip(runs, comparisons, strict=True)]
-    missing = [
-        f"{name}: {text}"
-        for name, run in zip(names, runs, strict=True)
-        for text in verdicts.asked_but_left_out(_left_out(run), quantities)
-    ]
+    parts = []
+    for run, of_run in zip(runs, comparisons, strict=True):
+        compared = [verdicts.record(comparison, at_most, not_judged) for comparison in of_run]
+        missed = verdicts.asked_but_left_out(_left_out(run), quantities)
+        parts.append(_of_both(run, comparisons=compared, left_out=missed))
+    missing = [f"{name}: {text}" for name, part in zip(names, parts, strict=True) for text in part["left_out"]]
     closing = "\n".join([closing, *(f"Not judged: {text}." for text in missing)])
     document = {"runs": parts, "at_most": at_most, "closing": closing, "failed": failed}
     blocks = ["\n".join(_lines(run, of_run, at_most)) for run, of_run in zip(runs, comparisons, strict=True)]
@@ -205,13 +205,6 @@ def _comparisons(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]
 def _left_out(run: Run) -> list[str]:
     """Return what is not compared, and why."""
     return verdicts.left_out(run, COMPARED_CASES) + verdicts.of_one_only(run, A, run, B)
-
-
-def _record(
-    run: Run, comparisons: Sequence[Comparison], at_most: str | None, not_judged: Sequence[str]
-) -> dict[str, Any]:
-    compared = [verdicts.record(comparison, at_most, not_judged) for comparison in comparisons]
-    return _of_both(run, comparisons=compared, left_out=_left_out(run))
 
 
 def _of_both(run: Run, **fields: list[Any]) -> dict[str, Any]:

@@ -129,7 +129,14 @@ def _temporary() -> Finding:
     return Finding("temporary folder", folder, advice)
 
 
+def _verdict() -> Finding:
+    if placement.why_not():
+        advice = "measure on Linux with two CPUs or more, or draw stored runs (source = reference)"
+        return Finding("this machine", "cannot pin processes to CPUs, so its numbers vary more", advice)
+    return Finding("this machine", "can measure; a caution above may make intervals wider, or a trust card INVALID")
+
+
 EXAMINATIONS: tuple[Callable[[], Finding], ...] = (
     _processor, _clock, _governor, _idle, _limits, _others, _hiccups, _placements, _tracer,
-    _disk, _temporary,
+    _disk, _temporary, _verdict,
 )  # fmt: skip

@@ -264,6 +264,6 @@ _PROVENANCE = (
 
 def _data_of(facts: dict[str, str]) -> Folder | None:
     """Return the run that a figure names, among your runs or the reference runs."""
-    references = (Folder(file.parent) for file in sorted(paths.reference().glob("*/manifest.json")))
+    references = stored.references()
     known = next((folder for folder in references if folder.manifest().get("id") == facts["run"]), None)
     return known or next((folder for folder in stored.all_runs() if folder.id == facts["run"]), None)

@@ -8,12 +8,17 @@ import pandas as pd
 from bench import stats
 from bench.analysis import busy, checks
 from bench.analysis import capacity as search
+from bench.analysis.resources import cpus_used
 from bench.apps import notebook
+from bench.errors import UsageError
 from bench.grammar.experiment import experiment, of_run
 from bench.grammar.table import with_ends
 from bench.plan.confirmation import FIXED
 from bench.run.frames import ROLES, Run
 from bench.text import duration, unmarked
+
+IN_THE_TABLE = """met in: starts that met the SLO; sockets: of raw sockets, which took turns with the system.
+In brackets: the range over starts."""
 
 
 def measure(systems: str, rate: float | None, say: Callable[[str], None], **asked: Any) -> None:
@@ -23,7 +28,10 @@ def measure(systems: str, rate: float | None, say: Callable[[str], None], **aske
     that cannot be measured, before anything is.
     """
     asked |= {} if rate is None else {"first": rate, "rule": FIXED}
-    plans = [asked | {"system": name.strip()} for name in systems.split(",")]
+    names = [name.strip() for name in systems.split(",")]
+    if "" in names:
+        raise UsageError(f"{systems!r} names no system at a comma: write them as zeromq,grpc_sync")
+    plans = [asked | {"system": name} for name in dict.fromkeys(names)]
     for parameters in plans:
         experiment("capacity").plan(**parameters)
     runs: list[Run] = []
@@ -34,7 +42,7 @@ def measure(systems: str, rate: float | None, say: Callable[[str], None], **aske
             say(checks.tally(runs[-1]).line)
     finally:
         if runs and (rate is not None or len(plans) > 1):
-            say(f"\n{table(runs).to_string()}\nIn brackets: the range over starts.")
+            say(f"\n{table(runs).to_string()}\n{IN_THE_TABLE}")
 
 
 def table(runs: Sequence[Run]) -> pd.DataFrame:
@@ -54,15 +62,15 @@ def row(run: Run) -> dict[str, str]:
     outcome = {f"SLO {stored['objective']}": _outcome(run, rate)}
     if case is None:
         return outcome
-    rows = search.probes(run).query("confirms and rate == @rate")
-    quantile_us, used = stats.across_starts(rows["quantile_us"]), run.starts_of(case)
-    others = used[[f"{role}_cpu_percent" for role in ROLES if role != "client"]].sum(axis=1)
+    rows = search.probes(run).query("rate == @rate" if search.is_fixed(run) else "confirms and rate == @rate")
+    quantile_us, control = stats.across_starts(rows["quantile_us"]), search.control(run)
     is_known = len(rows) and rows["quantile_us"].notna().all()
     return outcome | {
-        "met in": f"{rows['met'].sum()} of {len(rows)} starts",
+        "met in": f"{rows['met'].sum()} of {len(rows)}",
+        **({"sockets": "{} of {}".format(control["met"].sum(), len(control))} if search.is_fixed(run) else {}),
         f"p{100 * stored['p']:g}": with_ends(quantile_us, duration) if is_known else "not all answered",
-        "CPUs used: clients": _cpus(used["client_cpu_percent"]),
-        "CPUs used: server": _cpus(others),
+        "client CPUs": _cpus(cpus_used(run, case, ROLES[:1])),
+        "server CPUs": _cpus(cpus_used(run, case, ROLES[1:])),
     }
 
 
@@ -75,6 +83,6 @@ def _outcome(run: Run, rate: float) -> str:
     return f"met up to {rate:,.0f}/s" if rate else "met at no rate"
 
 
-def _cpus(percent: "pd.Series[float]") -> str:
+def _cpus(used: "pd.Series[float]") -> str:
     """Return how many CPUs were used, with the range over starts."""
-    return with_ends(stats.across_starts(percent / 100), "{:.2f}".format) if percent.notna().all() else "n/a"
+    return with_ends(stats.across_starts(used), "{:.2f}".format) if used.notna().all() else "n/a"

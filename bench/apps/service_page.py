@@ -12,6 +12,7 @@ import pandas as pd
 
 from bench import stats, systems
 from bench.analysis import checks, quantiles, request_mix, stalls, trust_card
+from bench.analysis.verdicts import BASELINES
 from bench.apps import notebook, numbers
 from bench.errors import BENCH, UsageError
 from bench.grammar import figure as panels
@@ -118,7 +119,7 @@ def _value(quantile: quantiles.Quantile) -> str:
 
 def own_case(run: Run) -> int:
     """Return the number of the case that is the service, not beside it."""
-    return next(case for case in run.numbers if run.case(case).system not in ("sockets", "loopback"))
+    return next(case for case in run.numbers if run.case(case).system not in BASELINES)
 
 
 def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> Iterator[Run]:

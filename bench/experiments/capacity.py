@@ -23,6 +23,7 @@ from bench.analysis.capacity import (
     is_at_least,
     is_fixed,
     machine_shows,
+    of_starts,
     probes,
     rates_not_shown,
     response_us,
@@ -68,7 +69,6 @@ TITLE = "What is the highest rate that meets a service level objective?"
 SURE = 0.95  # of the starts, at a rate that one may count on
 SURE_WORDS = f"rate at which {SURE:.0%} of the starts meet the SLO"
 PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
-PROBES_OF_CONTROL = 3  # where one rate is tried
 
 
 @as_sweep(omits=("starts", "resume", "budget_s", "predictions"))  # the search decides
@@ -90,7 +90,7 @@ def sweep(
 
     rule: ``usual`` confirms the lower end by most of the profile's starts, ``mlperf`` by five that all meet the
     objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``; ``fixed`` searches
-    nothing, and makes the profile's starts at ``first``. arrivals: with ``recorded``
+    nothing, and makes the profile's starts at ``first``, each after one of raw sockets. arrivals: with ``recorded``
     each probe replays a whole recording, faster or slower, once or more; callers: the requests that each client process
     of an asynchronous library, or of the engine wire, has under way at most, a connection each.
 
@@ -101,7 +101,7 @@ def sweep(
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
     profile = PROFILES[parameters.one_name(amount.profile, "profile", list(PROFILES))]
     confirmed = by_rule(rule, profile.starts, read(objective).p)
-    starts = confirmed.starts + (PROBES_OF_CONTROL if confirmed.name == FIXED else PROBES)
+    starts = 2 * confirmed.starts if confirmed.name == FIXED else confirmed.starts + PROBES
     case = Case(
         name,
         transport,
@@ -151,7 +151,9 @@ def capacity(run: Run) -> list[Estimate]:
     factors, search = run.case(0), searched(run)
     gaps = ", with the gaps of its recording, all multiplied by one factor" * (factors.arrivals == "recorded")
     subject = f"{factors.system} {factors.transport}, {counted(factors.clients * factors.callers, 'connection')}{gaps}"
-    if not low:
+    if not low and is_fixed(run):
+        words, reasons = f"not met at {high:,.0f} requests/s", why_not_met(run)
+    elif not low:
         words, reasons = "none", why_none(run)
     elif is_fixed(run):
         words, reasons = f"met at {low:,.0f} requests/s", [how_confirmed(run)]
@@ -188,6 +190,11 @@ def why_none(run: Run) -> list[str]:
     return [tried, *(meet if machine_shows(run) else []), *refused(run, high)[:1]]
 
 
+def why_not_met(run: Run) -> list[str]:
+    """Return in how many starts at one rate the SLO was met, by the system and by raw sockets."""
+    return [how_confirmed(run), f"raw sockets met it in {of_starts(control(run))}", *refused(run, bracket(run)[1])[:1]]
+
+
 def why_bracket(run: Run) -> list[str]:
     """Return how the lower end was confirmed, and in how many starts the upper one violated the SLO."""
     return [how_confirmed(run), violated(run)]
@@ -195,10 +202,10 @@ def why_bracket(run: Run) -> list[str]:
 
 def how_confirmed(run: Run) -> str:
     """Return in how many starts the lower end met the SLO."""
-    met, search = int(confirming(run)["met"].sum()), searched(run)
+    starts, search = probes(run) if is_fixed(run) else confirming(run), searched(run)
     kind = "further" if not is_fixed(run) and any(probe.get("confirms") for probe in search["probes"]) else "fresh"
     each = f" of about {search['requests']:,} requests each, as MLPerf asks for" if search.get("requests") else ""
-    tried = len(confirming(run))
+    met, tried = int(starts["met"].sum()), len(starts)
     chance = share_of_successes(met, tried)
     return f"met in {met} of {tried} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})"
 
@@ -288,7 +295,7 @@ def sure_rate(run: Run) -> list[Estimate]:
     low, at = bracket(run)[0], rows.loc[rows["rate"] == bracket(run)[0], "met"]
     met = f"met at {low:,.0f} requests/s in {int(at.sum())} of {counted(len(at), 'start')}"
     ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", met, violated(run)])
-    return [replace(estimate, words=f"{estimate.words} requests/s", ends=ends)]
+    return [replace(estimate, words=f"{'at least ' * is_lower_bound(run)}{estimate.words} requests/s", ends=ends)]
 
 
 def highest_rate(run: Run) -> list[Estimate]:

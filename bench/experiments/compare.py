@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bench.analysis import verdicts
-from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, compare_cases, effect, ratios
+from bench.analysis.comparison import MARGIN, SAME, Comparison, compare_cases, effect, ratios
 from bench.grammar import P50, CpuBars, Estimand, Estimate
 from bench.grammar.axes import (
     GREY,
@@ -41,7 +41,7 @@ LOOKS = {
     case: Look(SYSTEM_COLOURS[index], marker)
     for case, index, marker in zip(NAMES, (0, 6, 3), SYSTEM_MARKERS, strict=False)
 }
-VERDICT_COLOURS = {DIFFERENT: SYSTEM_COLOURS[3], SAME: SYSTEM_COLOURS[2]}
+VERDICT_COLOURS = {"better": SYSTEM_COLOURS[0], "worse": SYSTEM_COLOURS[3], SAME: SYSTEM_COLOURS[2]}
 
 
 @as_sweep()
@@ -119,7 +119,7 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
             rows.append((f"{ours.quantity}\nA / A", own, own.verdict))
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for y, (_, comparison, word) in enumerate(rows):
-        drawn = Look(VERDICT_COLOURS.get(comparison.verdict, GREY), "D")
+        drawn = Look(VERDICT_COLOURS.get(comparison.words.partition(",")[0], GREY), "D")
         interval_row(axes, y, comparison.interval, drawn, f"{comparison.ends[0]}  {word}")
     ratio_axis(axes)
     name_rows(axes, [name for name, *_ in rows])

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from bench.grammar.axes import (
     ratio_axis,
     ratio_text,
     times_of,
+    wrapped,
 )
 from bench.grammar.choose import everything
 from bench.grammar.contrast import ratio_estimate
@@ -156,11 +157,6 @@ answer = (Estimand(median_words, relative_medians),)
 NO_ROWS = "nothing has been measured yet"
 NO_TIMES = "no times: every case is overloaded, or its requests failed"
 LINES = ("-", "--", "-.", ":")
-
-
-def wrapped(names: Iterable[str]) -> list[str]:
-    """Return names broken into lines of at most 24 letters, for the narrow space beside an axis."""
-    return [textwrap.fill(name, 24) for name in names]
 
 
 def medians(run: Run, axes: Axes) -> None:

@@ -372,6 +372,11 @@ def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -
     axes.set_ylim(len(listed) - 0.4, -0.6)
 
 
+def wrapped(names: Iterable[str]) -> list[str]:
+    """Return names broken into lines of at most 24 letters, for the narrow space beside an axis."""
+    return [textwrap.fill(name, 24) for name in names]
+
+
 def row_fontsize(rows: int) -> float:
     """Return a font size for the names of this many rows."""
     return 10.5 if rows < 8 else SMALL

@@ -2,7 +2,7 @@
 
 A control comes first: raw sockets under the same load. Where they violate the objective too, it is the machine that
 cannot show it, and nothing follows about the system: where they violate it at half the rate as well, the search tries
-no rate below the first.
+no rate below the first. At one rate the two take turns, so that a slow phase of the machine meets both.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,35 +42,43 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
     has too few requests for the quantile; what was measured until then is kept.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
-    probes of the control. It is measured at the first rate, if it violates the objective there also at half of it, and,
-    if no rate meets the objective or the control does not, again at the lowest rate that violates it, unless the
-    control ended the search. A failed probe counts as a violation. If the first one fails, or
-    none of its requests is answered as expected, SystemFailedError.
+    probes of the control. ``fixed`` has one before each start. A search has them at the first rate, if it violates the
+    objective there also at half of it, and, if no rate meets the objective or the control does not, again at the lowest
+    rate that violates it, unless the control ended the search. A failed probe counts as a violation. If the first one
+    fails, or none of its requests is answered as expected, SystemFailedError.
     """
     (case,) = plan.cases
     shorter = "ask for shorter windows (window_s), or give a shorter recording or a higher first rate"
     plan_time.refuse(plan_time.expected_s(plan), plan.profile, "this search", shorter)
+    rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
+    needed = stats.needed_samples(goal.p)
+    least = ceil(planned_requests(needed) / LONGEST_S)
+    first = max(case.offered_per_s, least)
+    if rule.name == FIXED and first > case.offered_per_s:
+        raise UsageError(f"p{100 * goal.p:g} needs {first:,.0f} requests/s here: ask for a lower quantile")
     folder = stored.create(replace(plan, starts=1), runner.facts(plan))
     with folder.measuring(), Routers() as routers:
-        rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
         prober = Prober(folder, plan, goal, routers, say, rule)
-        needed = stats.needed_samples(goal.p)
-        least = ceil(planned_requests(needed) / LONGEST_S)
-        if (first := max(case.offered_per_s, least)) > case.offered_per_s:
-            if rule.name == FIXED:
-                raise UsageError(f"p{100 * goal.p:g} needs {first:,.0f} requests/s here: ask for a lower quantile")
-            say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
-        shown, is_hopeless = prober.try_machine(first), False
         if rule.name == FIXED:
-            bracket = at_one_rate(prober, first, rule.starts)
+            bracket = at_one_rate(prober.after_control, first, rule.starts)
         else:
-            if is_hopeless := not shown and first / 2 >= least and not prober.try_machine(first / 2):
-                say(f"no rate below {first:,.0f}/s is tried, because the control violates {goal} at half of it, too")
-            bracket = search(prober, first, first if is_hopeless else least, rule=rule, confirm=prober.confirm)
-        if not (shown if bracket.low else is_hopeless):  # is it the machine that violates it there?
-            prober.try_machine(bracket.high)
+            if first > case.offered_per_s:
+                say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
+            bracket = _search(prober, first, least, rule)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))
     return folder
+
+
+def _search(prober: "Prober", first: float, least: float, rule: Rule) -> Bracket:
+    """Return what a search found, with a control before it and, where it says more, after it."""
+    shown, is_hopeless = prober.try_machine(first), False
+    if not shown and first / 2 >= least and not prober.try_machine(first / 2):
+        is_hopeless = True
+        prober.say(f"no rate below {first:,.0f}/s is tried, because the control violates the SLO at half of it, too")
+    bracket = search(prober, first, first if is_hopeless else least, rule=rule, confirm=prober.confirm)
+    if not (shown if bracket.low else is_hopeless):  # is it the machine that violates it there?
+        prober.try_machine(bracket.high)
+    return bracket
 
 
 def planned_requests(needed: int) -> float:
@@ -85,8 +93,8 @@ class Prober:
     """
 
     def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say, rule: Rule) -> None:
-        self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routers, say
-        self._rule = rule
+        self._folder, self._plan, self._goal, self._routing, self._rule = folder, plan, goal, routers, rule
+        self.say = say
         self._cases: list[Case] = []
         self._tried: list[int] = []  # the case of each probe
         self._probes: list[Probe] = []
@@ -94,23 +102,29 @@ class Prober:
 
     def try_machine(self, rate: float) -> bool:
         """Return whether this machine can show the objective now: whether most starts of raw sockets meet it."""
+        probes = decided(self._of_control, rate)
+        self.say(of_machine(probes, self._goal))
+        return _machine_shows(probes)
+
+    def after_control(self, rate: float) -> Probe:
+        """Return the result of a fresh start at this rate, which follows one of raw sockets."""
+        self.say(f"{line(self._of_control(rate), self._goal)} (control, raw sockets)")
+        return self(rate)
+
+    def _of_control(self, rate: float) -> Probe:
         case = replace(self._plan.cases[0], system=BASELINE, options={}, offered_per_s=rate)
         case = replace(case, target=None, callers=1)  # a server of its own, and clients that block
         if case.arrivals == "recorded":  # of a service's requests, which these are not
             case = replace(case, arrivals="poisson")
 
-        def probe(_: float) -> Probe:
-            try:
-                return judged(self._measure(case), rate, self._goal)
-            except SystemFailedError as error:
-                if not self.control:
-                    raise
-                return _failed(rate, error)
-
-        probes = decided(probe, rate)
-        self.control += tuple(probes)
-        self._say(of_machine(probes, self._goal))
-        return _machine_shows(probes)
+        try:
+            probe = judged(self._measure(case), rate, self._goal)
+        except SystemFailedError as error:
+            if not self.control:
+                raise
+            probe = _failed(rate, error)
+        self.control += (probe,)
+        return probe
 
     def _measure(self, case: Case, least_s: float = 0.0) -> StartRecord:
         needed_s = planned_requests(stats.needed_samples(self._goal.p)) / case.offered_per_s
@@ -151,7 +165,7 @@ class Prober:
         so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
         # an interrupted search can be looked at
         self._folder.update(capacity=_record(self._goal, so_far, self.control, self._rule))
-        self._say(line(probe, self._goal))
+        self.say(line(probe, self._goal))
         return probe
 
     def _store(self, number: int, index: int, case: Case, record: StartRecord) -> None:

@@ -57,6 +57,11 @@ def all_runs() -> list[Folder]:
         return []
 
 
+def references() -> list[Folder]:
+    """Return the runs that come with the notebooks and their scenarios."""
+    return [Folder(file.parent) for file in sorted(paths.reference().glob("*/manifest.json"))]
+
+
 def find(name: str) -> Folder:
     """Return a run by its id, the beginning or a part of it, a path, "latest", or "reference/NOTEBOOK"."""
     for path in (Path(name), paths.runs() / name, paths.home() / "data" / name):
@@ -64,7 +69,7 @@ def find(name: str) -> Folder:
             if name and (path / "manifest.json").is_file():
                 return Folder(path)
     if name.startswith("reference/"):
-        kept = ", ".join(sorted(file.parent.name for file in paths.reference().glob("*/manifest.json"))) or "none"
+        kept = ", ".join(folder.path.name for folder in references()) or "none"
         raise DataError(
             f"no run {quoted(name)}: {paths.shown(paths.reference())} holds the reference runs of {kept}; "
             "a checkout of Roundtrip holds all of them: name it in ROUNDTRIP_HOME"

@@ -50,7 +50,11 @@ def pool(effects: Sequence[float], errors: Sequence[float]) -> Pool:
     wide = float(special.stdtrit(k - 1, UPPER)) if k > 1 else float(special.ndtri(UPPER))
     half = wide * error * max(1.0, math.sqrt(spread))
     i2 = max(0.0, 1 - (k - 1) / q) if q > 0 else 0.0
-    return Pool(k, middle, error, middle - half, middle + half, tau2, q, i2, _predicted(y))
+    low, high = middle - half, middle + half
+    predicted = _predicted(y)
+    if predicted:  # one machine is known no better than their mean
+        predicted = min(predicted[0], low), max(predicted[1], high)
+    return Pool(k, middle, error, low, high, tau2, q, i2, predicted)
 
 
 def _predicted(y: Array) -> tuple[float, float] | None:

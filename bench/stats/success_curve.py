@@ -56,3 +56,13 @@ def share_of_successes(count: int, tries: int) -> Interval:
     low = float(special.betaincinv(count, tries - count + 1, tail)) if count else 0.0
     high = float(special.betaincinv(count + 1, tries - count, 1 - tail)) if count < tries else 1.0
     return Interval(count / tries if tries else math.nan, low, high)
+
+
+def chance_of_so_few(count: int, tries: int, others_count: int, others_tries: int) -> float:
+    """Return the chance of so few successes or fewer among these tries, if all tries are equally likely to succeed.
+
+    The one-sided exact test of Fisher (1935): the total of successes is given. NaN without tries.
+    """
+    total, all_tries = count + others_count, tries + others_tries
+    ways = [math.comb(tries, k) * math.comb(others_tries, total - k) for k in range(total + 1)]
+    return sum(ways[: count + 1]) / math.comb(all_tries, total) if tries and others_tries else math.nan

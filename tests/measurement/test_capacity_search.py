@@ -3,6 +3,7 @@
 import json
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from handmade import FACTS, usual
 from bench import systems
 from bench.analysis import checks
 from bench.apps import numbers, rates
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import DataError, SystemFailedError, UsageError
 from bench.experiments import capacity
 from bench.grammar import Estimand, figure
 from bench.grammar.experiment import experiment, of_run
@@ -251,6 +252,17 @@ def test_a_machine_that_failed_at_the_first_rate_may_be_the_limit_though_it_show
     assert "at least" in answer(run) and "Raw sockets violate the SLO at 200 requests/s, too" in answer(run)
 
 
+def test_a_rate_that_the_system_meets_is_one_that_the_machine_shows(monkeypatch):
+    judge, starts = capacity_search.judged, iter(range(1000))
+
+    def stalled(record, rate, goal):  # the machine stalls in the first two starts, which are the control's
+        return replace(judge(record, rate, goal), kept=False) if next(starts) < 2 else judge(record, rate, goal)
+
+    monkeypatch.setattr(capacity_search, "judged", stalled)
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 5000})
+    assert "Raw sockets" not in answer(run) and numbers.capacity(run)["machine_shows_it"]
+
+
 def test_a_search_begins_where_a_probe_has_enough_requests(monkeypatch):
     run, messages = searched(monkeypatch, {"sockets": 9000, "zeromq": 100}, first=2, profile="smoke")
     rates = [probe["rate"] for probe in run.manifest["capacity"]["probes"]]
@@ -326,9 +338,10 @@ FIXED = confirmation.rule("fixed", 6, 0.95)
 @pytest.mark.parametrize(
     ("limits", "outcome", "met"),
     [
-        ({"sockets": 10**6, "zeromq": 1000}, "met at 800/s", "6 of 6 starts"),
-        ({"sockets": 10**6, "zeromq": 700}, "not met at 800/s", "0 of 6 starts"),
-        ({"sockets": 0, "zeromq": 700}, "the machine could not show it", "0 of 6 starts"),
+        ({"sockets": 10**6, "zeromq": 1000}, "met at 800/s", "6 of 6"),
+        ({"sockets": 10**6, "zeromq": 700}, "not met at 800/s", "0 of 6"),
+        ({"sockets": 0, "zeromq": 700}, "the machine could not show it", "0 of 6"),
+        ({"sockets": 0, "zeromq": 1000}, "met at 800/s", "6 of 6"),
     ],
 )
 def test_of_one_rate_it_is_known_whether_the_objective_is_met_and_which_cpus_were_used(
@@ -338,16 +351,60 @@ def test_of_one_rate_it_is_known_whether_the_objective_is_met_and_which_cpus_wer
     assert {case.offered_per_s for case in run.measured} == {800}
     row = rates.row(run)
     assert (row["SLO p95<=5ms"], row["met in"]) == (outcome, met)
-    assert (
-        row["p95"].startswith("1.00 ms" if "6 of 6" in met else "9.00 ms") and row["CPUs used: clients"][:4] == "0.50"
-    )
+    assert row["p95"].startswith("1.00 ms" if "6 of 6" in met else "9.00 ms") and row["client CPUs"][:4] == "0.50"
     assert numbers.capacity(run)["violated_at_per_s"] == (None if "6 of 6" in met else 800)
     figure.whole(run).draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("own", "of_control", "outcome", "words"),
+    [
+        (
+            "111000",
+            "111111",
+            "no conclusion",
+            "met in 3 of 6 starts, and by raw sockets in 6 of 6 starts: the difference",
+        ),
+        (
+            "000000",
+            "111000",
+            "no conclusion",
+            "met in 0 of 6 starts, and by raw sockets in 3 of 6 starts: the difference",
+        ),
+        ("100000", "111110", "not met at 800/s", "raw sockets met it in 5 of 6 starts"),
+        ("111000", "110000", "the machine could not show it", "violated p95<=5ms at 800 requests/s in 4 of 6 starts"),
+    ],
+)
+def test_an_objective_that_raw_sockets_may_violate_as_often_is_not_called_violated(
+    monkeypatch, own, of_control, outcome, words
+):
+    turns = iter("".join(map("".join, zip(of_control, own, strict=True))))
+    monkeypatch.setattr(capacity_search, "judged", lambda record, rate, goal: Probe(rate, 1.0, 1.0, next(turns) == "1"))
+    run, messages = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=800, rule=FIXED)
+    assert [case.system for case in run.measured] == 6 * ["sockets", "zeromq"]
+    assert "control, raw sockets" in messages[0] and "control" not in messages[1]
+    row = rates.row(run)
+    assert row["SLO p95<=5ms"] == outcome and words in conclusion(run) and "down to" not in conclusion(run)
+    assert (row["met in"][0], row["sockets"][0]) == (str(own.count("1")), str(of_control.count("1")))
+
+
+def test_a_rate_that_the_system_cannot_carry_is_not_met_and_no_fault_of_the_run(monkeypatch):
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 700}, first=800, rule=FIXED)
+    monkeypatch.setattr(checks, "overloaded", lambda run: run.numbers)
+    assert rates.row(run)["SLO p95<=5ms"] == "not met at 800/s" and "not met at 800 requests/s" in conclusion(run)
+
+
+def test_cpus_that_are_not_known_are_not_zero(monkeypatch):
+    crowd = {"server_cpu_ns": None}
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 1000}, first=800, rule=FIXED, crowd=crowd)
+    assert rates.row(run)["server CPUs"] == "n/a"
 
 
 def test_a_fixed_rate_with_too_few_requests_is_refused(monkeypatch):
     with pytest.raises(UsageError, match="requests/s"):
         searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=2, rule=FIXED)
+    with pytest.raises(DataError, match="no run"):
+        find("latest")
 
 
 def test_several_systems_are_measured_one_after_the_other_and_end_in_one_table(monkeypatch):
@@ -356,8 +413,10 @@ def test_several_systems_are_measured_one_after_the_other_and_end_in_one_table(m
     monkeypatch.setattr(rates.notebook, "search", lambda **parameters: asked.append(parameters) or run)
     with pytest.raises(UsageError, match="nonesuch"):
         rates.measure("zeromq,nonesuch", 800.0, lines.append, transport="tcp")
+    with pytest.raises(UsageError, match="names no system at a comma"):
+        rates.measure("zeromq,,sockets", 800.0, lines.append, transport="tcp")
     assert not asked
-    rates.measure("zeromq,sockets", 800.0, lines.append, transport="tcp", payload_bytes=200)
+    rates.measure("zeromq,sockets,zeromq", 800.0, lines.append, transport="tcp", payload_bytes=200)
     assert [each["system"] for each in asked] == ["zeromq", "sockets"]
     assert all((each["first"], each["rule"], each["payload_bytes"]) == (800, "fixed", 200) for each in asked)
     assert "met at 800/s" in lines[-1] and max(map(len, lines[-1].splitlines())) <= 118

@@ -7,7 +7,7 @@ import pytest
 import scipy  # its parts are imported when they are used
 from conftest import slow_but
 
-from bench.stats.success_curve import rate_of_success, share_of_successes
+from bench.stats.success_curve import chance_of_so_few, rate_of_success, share_of_successes
 from selfcheck.verdicts import searched
 
 
@@ -39,3 +39,10 @@ def test_more_tries_narrow_the_interval_and_none_says_nothing():
     one, many = rate_of_success(rates, won, 0.5), rate_of_success(rates * 20, won * 20, 0.5)
     assert one.low < many.low < 200 * 1.5 < many.high < one.high and 200 < many.middle < 400
     assert math.isnan(rate_of_success([], [], 0.95).middle)
+
+
+@pytest.mark.parametrize(("own", "others"), [((0, 6), (6, 6)), ((2, 6), (6, 6)), ((3, 6), (3, 6)), ((6, 6), (1, 3))])
+def test_the_chance_of_so_few_is_that_of_fishers_exact_test(own, others):
+    table = [[own[0], own[1] - own[0]], [others[0], others[1] - others[0]]]
+    assert chance_of_so_few(*own, *others) == pytest.approx(scipy.stats.fisher_exact(table, "less").pvalue)
+    assert math.isnan(chance_of_so_few(0, 6, 0, 0))

@@ -15,12 +15,14 @@ from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     Look,
+    finish,
     log_axis,
     name_rows,
     range_row,
     ratio_axis,
     say_why_empty,
     style,
+    wrapped,
     write_beside,
 )
 from bench.measurement import machine
@@ -43,8 +45,7 @@ def forest(room: Room, axes: Axes) -> None:
         axes.plot(times(ratio.effect.middle), y, "s", ms=4 + 8 * size, color=COLOURS[ratio.verdict])
         write_beside(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})")
     _ratio_axis(axes, claim)
-    names = [*claim.rows, *_pooled(axes, claim)]
-    name_rows(axes, names)
+    name_rows(axes, wrapped([*claim.rows, *_pooled(axes, claim)]))
     axes.set_title(f"{claim.label}: {QUANTITIES[claim.quantity][0]} over raw sockets")
 
 
@@ -81,7 +82,7 @@ def claims(room: Room, axes: Axes) -> None:
     names = [
         claim.label if claim.quantity == first else f"{claim.label}, {QUANTITIES[claim.quantity][0]}" for claim in shown
     ]
-    name_rows(axes, names)
+    name_rows(axes, wrapped(names))
     more = f"; {len(room.claims) - len(shown)} more in the table" if len(room.claims) > len(shown) else ""
     axes.set_title(f"All claims: every machine a dot{more}")
 
@@ -99,7 +100,7 @@ def baselines(room: Room, axes: Axes) -> None:
     for y, ratio in enumerate(claim.rows.values()):
         range_row(axes, y, ratio.baseline, Look(GREY, "o"), text if len(claim.rows) < 20 else lambda _: "")
     log_axis(axes.xaxis, text)
-    name_rows(axes, claim.rows)
+    name_rows(axes, wrapped(claim.rows))
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
     axes.set_title("Baseline: raw sockets of each machine")
 
@@ -120,13 +121,18 @@ def _ratio_axis(axes: Axes, *shown: Claim) -> None:
 
 def draw(room: Room, *names: str) -> Figure:
     """Return a figure of panels, named as their functions; of several the first is as high as the others together."""
-    mosaic: Any = [[names[0], name] for name in names[1:]] or [[names[0]]]
     with style():
         rows = max((len(claim.rows) for claim in room.claims), default=0)
         size = (14, 10.4 + 0.36 * max(0, rows - 18)) if names[1:] else (10, 4.8 + 0.2 * max(0, rows - 18))
         figure = Figure(figsize=size, layout="constrained")
-        for name, axes in figure.subplot_mosaic(mosaic).items():
+        sheets: list[Any] = [figure]
+        if names[1:]:
+            left, right = figure.subfigures(1, 2, squeeze=False).flat
+            sheets = [left, *right.subfigures(len(names) - 1, 1, squeeze=False).flat]
+        for name, sheet in zip(names, sheets, strict=True):
+            axes = sheet.subplots()
             globals()[name](room, axes) if room.claims else say_why_empty(axes, "no submission could be used")
+            finish(sheet, axes)
     return figure
 
 

@@ -70,7 +70,9 @@ class Room:
     @property
     def counts(self) -> str:
         """How many submissions are used, of how many machines, and how many are refused; in one sentence."""
-        used = {run.file for run in self.runs}
+        files = {run.file for run in self.runs}
+        used = {ratio.run.file for claim in self.claims for ratio in claim.rows.values()}
+        without = f" ({len(used)} of them with a ratio)" * (len(used) < len(files))
         refused = len([one for one in self.refusals if one.what == reading.WHOLE])
         copied = len([one for one in self.refusals if one.what == reading.COPIES])
         several = f", {counted(copied, 'run')} in several files"
@@ -78,7 +80,7 @@ class Room:
         names = len({run.machine for run in self.runs})
         same = f"; {names} names share {counted(ids, 'machine id')}: PCs of one image, or one PC under several names"
         return (
-            f"{counted(len(used), 'submission')} of {counted(self.machines, 'machine')} from {self.source}, "
+            f"{counted(len(files), 'submission')}{without} of {counted(self.machines, 'machine')} from {self.source}, "
             f"{refused} refused{several * bool(copied)}{same * (ids < names)}"
         )
 

@@ -39,6 +39,7 @@ Exercise = Annotated[str, Meta(pattern=EXERCISE)]
 Answer = Annotated[float, Meta(ge=-1e300, le=1e300)] | Annotated[str, Meta(max_length=100)]
 WHOLE, COPIES = "all of it", "all but one of them"  # what is refused of a file, and of files with the same run
 MOST_SIGNS = 1000  # of a reason
+LONGEST_NAME = 60  # of a pair
 RUN = r"\A[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-[a-z_]{1,40}-[0-9a-f]{8}(-[0-9]{1,3})?\Z"
 
 
@@ -80,7 +81,7 @@ class Prediction(Struct, forbid_unknown_fields=True):
     question: Annotated[str, Meta(pattern=EXERCISE)]
     low: Predicted
     high: Predicted
-    why: Annotated[str, Meta(max_length=MOST_SIGNS)]
+    why: Annotated[str, Meta(min_length=1, max_length=MOST_SIGNS)]
     measured: Predicted | None
 
 
@@ -112,7 +113,7 @@ class Submission(Struct, forbid_unknown_fields=True):
     submission: Literal[2]  # VERSION
     machine: Machine
     runs: Annotated[list[Run], Meta(min_length=1, max_length=16)]
-    name: Annotated[str, Meta(max_length=60)] = ""
+    name: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
     answers: Annotated[dict[Exercise, Answer], Meta(max_length=200)] = {}
 
     def __post_init__(self) -> None:

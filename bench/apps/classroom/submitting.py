@@ -63,6 +63,8 @@ def submission(names: Sequence[str], pair: str = "") -> Submission:
 
     pair: who hands it in, for the file and its name.
     """
+    if len(pair) > reading.LONGEST_NAME:
+        raise UsageError(f"--name has {len(pair)} letters: at most {reading.LONGEST_NAME}")
     unique = {run.id: run for run in (shared(stored.find(name).path) for name in names)}
     runs = tuple(unique[name] for name in sorted(unique))
     if len({run.manifest["machine"]["machine_id"] for run in runs}) != 1:

@@ -8,6 +8,7 @@ from bench.plan import paths
 from bench.run.files import make_folder, write_json
 
 LONGEST = 100  # signs of an answer in words
+LARGEST = 1e300  # of a number that a file may hold
 Answer = float | str
 
 
@@ -15,7 +16,10 @@ def keep(exercise: str, answer: object) -> None:
     """Store an answer that was judged, in place of the one before; DataError if it cannot be written."""
     file = _file(exercise)
     make_folder(file.parent, "ROUNDTRIP_RUNS")
-    write_json(file, float(answer) if isinstance(answer, int | float) else str(answer)[:LONGEST])
+    if isinstance(answer, int | float):
+        write_json(file, max(-LARGEST, min(LARGEST, float(answer))))
+    else:
+        write_json(file, str(answer)[:LONGEST])
 
 
 def kept(exercises: list[str]) -> dict[str, Answer]:

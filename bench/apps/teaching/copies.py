@@ -28,6 +28,9 @@ CHECKED, HANDED_IN = "answer)", "answer, hand_in=True)"  # the end of a self-tes
 REQUIRED = 'predictions: str = "required"  # nothing is measured before the questions are answered'
 NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 HEADING = "## Exercises"
+PREDICTED = re.compile(r'^bench\.predict\("([^"]+)".*\)$\n?', re.MULTILINE)
+NEEDED = re.compile(r"^\| You need \|.*\n", re.MULTILINE)
+IPYNB = re.compile(r"`(\w+)\.ipynb`")
 PLACEHOLDER = "*Your answer.*"
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
@@ -87,6 +90,20 @@ def student(document: Notebook, parameters: Mapping[str, object], numbers: Conta
             cells += [_open(number) for number in open_exercises(document) if numbers is None or number in numbers]
     made["cells"] = cells
     return made
+
+
+def _of_lab_alone(document: Notebook, lab: Lab | None) -> Notebook:
+    """Return a notebook that asks for a lab's predictions alone, and names no notebook as needed that is not in it."""
+    if not lab:
+        return document
+    there = {name.partition(".")[0] for name in lab.notebooks}
+    cells = []
+    for cell in document["cells"]:
+        text = PREDICTED.sub(lambda line: line[0] if line[1] in lab.counted else "", source(cell))
+        text = NEEDED.sub(lambda row: row[0] if {*IPYNB.findall(row[0])} <= there else "", text)
+        if text.strip() or not source(cell):
+            cells.append(cell | {"source": text.strip("\n")})
+    return document | {"cells": cells}
 
 
 def _with(text: str, parameters: Mapping[str, object]) -> str:
@@ -151,7 +168,9 @@ def write(folder: Path, lab: Lab | None = None) -> list[Path]:
     places = _places([subject.notebook.name for subject in subjects])
     copied = {
         folder / STUDENT / subject.notebook.name: student(
-            _linked(subject.notebook, places), subject.parameters, lab.exercises(subject.notebook.stem) if lab else None
+            _of_lab_alone(_linked(subject.notebook, places), lab),
+            subject.parameters,
+            lab.exercises(subject.notebook.stem) if lab else None,
         )
         for subject in subjects
     }

@@ -2,20 +2,21 @@
 
 import csv
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench.analysis.trust_card import Tally
 from bench.apps.classroom import reading
 from bench.apps.classroom.reading import Prediction, Refusal, SubmittedRun
+from bench.apps.classroom.telling import SHOWN
 from bench.apps.teaching import course, labs, mystery, predictions, questions
 from bench.apps.teaching.labs import Lab
 from bench.errors import BenchError, UsageError
 from bench.plan import paths
+from bench.run import stored
 from bench.run.files import writing
 from bench.text import harmless, listed, one_line
 
-SHOWN = 16  # hexadecimal digits of a digest: enough to compare by eye
 FORMULA = ("=", "+", "-", "@")  # begins a text that a spreadsheet would compute
 
 Row = dict[str, str]
@@ -35,16 +36,30 @@ def table(folder: Path, lab: Lab) -> tuple[list[Row], list[Refusal]]:
     for run in runs:
         pairs[run.name or run.file].append(run)
     equal = reading.by_identity(runs)
-    return [_row(name, of_pair, lab, equal) for name, of_pair in pairs.items()], refused
+    references = {folder.manifest().get("digest") for folder in stored.references()}
+    rows = [
+        _row(name, of_pair, lab, [remark for run in of_pair for remark in _remarks(run, equal, references)])
+        for name, of_pair in pairs.items()
+    ]
+    return rows, refused
 
 
-def _row(name: str, runs: Sequence[SubmittedRun], lab: Lab, equal: Mapping[str, list[SubmittedRun]]) -> Row:
+def _remarks(
+    run: SubmittedRun, equal: Mapping[str, list[SubmittedRun]], references: Container[str | None]
+) -> Iterator[str]:
+    """Yield that other files hold a run too, and that it is one that comes with Roundtrip."""
+    if len(equal[run.identity]) > 1:
+        held = reading.held_by_several(equal[run.identity])
+        yield f"{held.file}: {held.reason}"
+    if run.run_digest and run.run_digest in references:
+        yield f"{run.id} is a stored run of Roundtrip, not measured by this pair"
+
+
+def _row(name: str, runs: Sequence[SubmittedRun], lab: Lab, remarks: Iterable[str]) -> Row:
     items: dict[str, list[Item]] = defaultdict(list)
     for item, points, what in _handed_in(runs):
         items[item].append((points, what))
     earned = {item: min(most, sum(points for points, _ in items[item])) for item, most in Counter(lab.counted).items()}
-    doubts = [reading.held_by_several(equal[run.identity]) for run in runs if len(equal[run.identity]) > 1]
-    remarks = (f"{one.file}: {one.reason}" for one in doubts)
     return {
         "name": name,
         "points": f"{sum(earned.values())}",

@@ -7,7 +7,6 @@ from pathlib import Path
 import yaml
 
 BY_A_PERSON = re.compile(r" (\d+|diagnosis)$")  # ends the name of what a person grades
-PREDICTION, SELF_TEST = re.compile(r" q\d+$"), re.compile(r" e\d+$")
 BOX, FILE = "mystery box", "file"
 OPEN, CLOSED = 4, 1  # points
 

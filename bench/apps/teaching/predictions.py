@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from IPython.display import Markdown
 
+from bench.apps.classroom.reading import MOST_SIGNS
 from bench.apps.teaching import questions
 from bench.apps.teaching.questions import Question
 from bench.errors import DataError, UsageError, unknown
@@ -118,7 +119,9 @@ def _checked(asked: Question, low: object, high: object, why: str) -> Prediction
         raise UsageError(
             f"say why in at least {FEWEST_WORDS} words: a number without a reason teaches nothing when it is wrong"
         )
-    return Prediction(ends[0], ends[1], " ".join(str(why).split()), datetime.now(UTC).isoformat(timespec="seconds"))
+    if len(reason := " ".join(str(why).split())) > MOST_SIGNS:
+        raise UsageError(f"the reason has {len(reason):,} signs: say it in at most {MOST_SIGNS:,}")
+    return Prediction(ends[0], ends[1], reason, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _kept(asked: Question, first: Prediction, low: object, high: object) -> str:

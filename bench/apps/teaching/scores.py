@@ -1,6 +1,7 @@
 """Predictions compared with measurements: in words, and on a logarithmic axis."""
 
 import math
+import textwrap
 from typing import NamedTuple
 
 from IPython.display import Markdown, display
@@ -92,4 +93,4 @@ def draw_score(score: Score, axes: Axes) -> None:
     axes.set_ylim(-0.7, 1.7)
     axes.yaxis.grid(False)
     axes.set_xlabel(score.asked.unit)
-    axes.set_title(f"{score.asked.name.split()[1]}: {score.asked.text}", fontsize=10.5)
+    axes.set_title(textwrap.fill(f"{score.asked.name.split()[1]}: {score.asked.text}", 100), fontsize=10.5)
