@@ -107,8 +107,8 @@ def met(run: Run) -> str:
         for rate, names in sorted(by_rate.items(), reverse=True)
     ]
     return (
-        f"In {enough} or more of {starts} starts, {100 * P:.0f} % of the requests were answered within {duration(LIMIT_US)}: "
-        f"{'; '.join(each)}"
+        f"In {enough} or more of {starts} starts, {100 * P:.0f} % of the requests were answered within "
+        f"{duration(LIMIT_US)}: {'; '.join(each)}"
     )
 
 

@@ -191,7 +191,7 @@ def rate(run: Run) -> Check:
         return Check("rate", CAUTION, finding, "the others did not run, or their calls are missing: look at the errors")
     starts = starts.dropna(subset="server_calls")
     if starts.empty:
-        return Check("rate", NOTHING, "no closed loop whose server counted its calls")
+        return Check("rate", NOTHING, "no closed loop that fills a window and whose server counted its calls")
     calls = dict(run.calls.by_start())
     longest_s = pd.Series({start: calls[start].rtt_ns.max() / 1e9 for start in starts.index}, dtype=float)
     rates = pd.Series({start: start_values.call_rate(calls[start]) for start in starts.index}, dtype=float)
@@ -403,7 +403,7 @@ def settled(run: Run) -> Check:
         return Check(
             "settled",
             NOTHING,
-            f"no case has {stationarity.LEAST_STARTS} starts or more and a level that should stay the same",
+            f"no case fills a window in {stationarity.LEAST_STARTS} starts or more at a level that should stay the same",
         )
     of_cases = run.ledger[run.ledger["case"].isin(levels)]
     whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""
@@ -506,7 +506,7 @@ def samples(run: Run) -> Check:
             "samples", CAUTION, finding, "shorter windows (window_s) and more starts give the same information"
         )
     if counts.empty:
-        return Check("samples", NOTHING, "no quantiles of calls in this run")
+        return Check("samples", NOTHING, "no case whose calls fill a window")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() < headline:
         finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "

@@ -10,7 +10,7 @@ from bench.analysis import busy, checks
 from bench.analysis import capacity as search
 from bench.analysis.resources import cpus_used
 from bench.apps import notebook
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 from bench.grammar.experiment import experiment, of_run
 from bench.grammar.table import with_ends
 from bench.plan.confirmation import FIXED
@@ -38,6 +38,7 @@ def measure(systems: str, rate: float | None, say: Callable[[str], None], **aske
     try:
         for parameters in plans:
             runs.append(notebook.search(**parameters))
+            say(f"Drawn by: {BENCH} run capacity -p source {runs[-1].id}")
             say(unmarked(of_run(runs[-1]).conclusion(runs[-1])))
             say(checks.tally(runs[-1]).line)
     finally:

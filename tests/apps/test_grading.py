@@ -66,6 +66,7 @@ def test_the_command_prints_each_pair_and_writes_a_table_without_formulas(folder
     assert f"{labs.LABS['sessions'].maximum} points" in done.output and "latency 4" in done.output
     with target.open(newline="") as file:
         rows = list(csv.DictReader(file))
+    assert {"mystery diagnosis 1", "mystery diagnosis 2"} <= rows[0].keys()
     assert len(rows) == 2 and not any(cell.startswith(grading.FORMULA) for row in rows for cell in row.values())
 
 
@@ -78,6 +79,18 @@ def test_what_was_predicted_and_answered_is_handed_in_under_the_pairs_name():
     assert prediction["question"] == "latency q1" and 10 < prediction["measured"] < 1000
     assert made.content["answers"] == {"latency e1": 61.4}
     assert "Anna & Bert" in str(made) and "latency e1 61.4" in str(made)
+
+
+def test_a_stored_run_is_named_as_not_measured_by_the_pair(tmp_path):
+    bench.predict("nodelay q1", 10, 1000, "because I say so")
+    (tmp_path / "a.json").write_bytes(submitting.submission(["reference/nodelay"], "Anna").data)
+    ((row,), _) = grading.table(tmp_path, labs.LABS["class"])
+    assert "is a stored run of Roundtrip, not measured by this pair" in row["remarks"]
+
+
+def test_a_name_longer_than_a_file_may_hold_is_refused_in_words():
+    with pytest.raises(UsageError, match="--name has 61 letters"):
+        submitting.submission(["reference/nodelay"], "a" * 61)
 
 
 TEXT = (ROOT / "docs" / "teaching" / "lab.md").read_text("utf-8")

@@ -35,6 +35,7 @@ def test_a_prediction_is_locked_a_second_is_not_taken_and_one_for_the_next_run_s
         ((20, 80, ""), "why"),
         ((20, None, WHY), "high"),
         (("many", 80, WHY), "low.*many"),
+        ((20, 80, 70 * "because it is so "), "1,189 signs: say it in at most 1,000"),
     ],
 )
 def test_what_cannot_be_scored_is_not_locked(words, pattern):

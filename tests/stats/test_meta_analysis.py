@@ -54,6 +54,8 @@ def test_what_holds_for_all_effects(studies):
     assert min(effects) - 1e-9 <= pooled.middle <= max(effects) + 1e-9
     assert pooled.low <= pooled.middle <= pooled.high
     assert (pooled.predicted is None) == (len(studies) < 3)
+    if pooled.predicted:  # one machine is known no better than their mean
+        assert pooled.predicted[0] <= pooled.low and pooled.predicted[1] >= pooled.high
     assert pooled.error >= 1 / math.sqrt(sum(error**-2 for error in errors)) - 1e-12  # never below the fixed effect's
 
 

@@ -65,13 +65,19 @@ def _row(name: str, runs: Sequence[SubmittedRun], lab: Lab, remarks: Iterable[st
         "points": f"{sum(earned.values())}",
         "of": f"{len(lab.counted)}",
         **{item: f"{points}" for item, points in earned.items()},
-        **dict.fromkeys(lab.by_a_person, ""),
+        **dict.fromkeys(_numbered(lab.by_a_person), ""),
         **{f"{item}, handed in": "; ".join(what for _, what in items[item]) or "nothing" for item in earned},
         "cautions": ", ".join(dict.fromkeys(name for run in runs for name in Tally(run.checks).others)) or "none",
         "digests": "; ".join(dict.fromkeys(f"{run.id} {run.run_digest[:SHOWN] or 'none'}" for run in runs)),
         "files": ", ".join(dict.fromkeys(run.file for run in runs)),
         "remarks": "; ".join(dict.fromkeys(remarks)),
     }
+
+
+def _numbered(items: Sequence[str]) -> list[str]:
+    """Return items with a number behind those that a lab asks for several times."""
+    times = Counter(items)
+    return [f"{item} {items[: index + 1].count(item)}" if times[item] > 1 else item for index, item in enumerate(items)]
 
 
 def _handed_in(runs: Sequence[SubmittedRun]) -> Iterator[tuple[str, int, str]]:

@@ -131,8 +131,11 @@ def described(plan: Plan) -> str:
     else:
         amount = [counted(plan.starts, "start"), windows]
     taking_turns = len(plan.cases) - len(plan.apart) if plan.slice_s else len(plan.cases)
-    of_instrument = sum(case.system == INSTRUMENT for case in plan.cases)
-    instrument = f" (one is {INSTRUMENT}, the instrument alone)" if of_instrument == 1 < len(plan.cases) else ""
+    of_instrument = [index for index, case in enumerate(plan.cases) if case.system == INSTRUMENT]
+    instrument = ""
+    if len(of_instrument) == 1 < len(plan.cases):
+        is_apart = plan.slice_s and of_instrument[0] in plan.apart
+        instrument = f" and {INSTRUMENT}" if is_apart else f" (one is {INSTRUMENT}, the instrument alone)"
     starts = f"{counted(taking_turns, 'case')}{instrument} x {', '.join(filter(None, amount))}"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])
 
