@@ -403,7 +403,7 @@ def settled(run: Run) -> Check:
         return Check(
             "settled",
             NOTHING,
-            f"no case fills a window in {stationarity.LEAST_STARTS} starts or more at a level that should stay the same",
+            f"no case fills windows in {stationarity.LEAST_STARTS} starts or more at a level that should stay",
         )
     of_cases = run.ledger[run.ledger["case"].isin(levels)]
     whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""

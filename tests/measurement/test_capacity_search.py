@@ -449,9 +449,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     run = Run(find("latest"))
     told = unmarked(of_run(run).conclusion(run))
     assert finished.stdout.endswith(f"{told}\n{checks.tally(run).line}\n")
-    _, _, *probes, stored, drawn = finished.stdout.partition(told)[
-        0
-    ].splitlines()  # first what is searched, and the control
+    _, _, *probes, stored, drawn = finished.stdout.partition(told)[0].splitlines()
     low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
     assert told in finished.stdout and 0 < low < high and len(probes) >= 8
     assert run.id in stored and run.id in drawn and run.plan.notebook == "capacity" and run.manifest["finished"]
