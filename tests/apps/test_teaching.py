@@ -56,7 +56,7 @@ def test_a_lab_has_its_notebooks_with_its_parameters_its_exercises_and_its_part_
     assert [cell.id for cell in overview.cells if cell.id.startswith("open-")] == ["open-2-answer"]
     text = "\n".join(cell.source for file in made for cell in nbformat.read(file, 4).cells)
     assert re.findall(r'bench.predict\("(.*?)"', text) == ["overview q1", "overview q3", "nodelay q1", "nodelay q2"]
-    assert "import bench\n" in text and "| You need |" not in text  # which names a notebook that is not in this lab
+    assert "import bench\n" in text and "| You need | `latency.ipynb`" not in text  # which is not in this lab
     handout = (tmp_path / "docs" / "teaching" / "handout.md").read_text("utf-8")
     assert f"## {lab.title}\n" in handout and other.title not in handout and "## What a good answer" in handout
 
